@@ -1,0 +1,28 @@
+"""docnmt: document-level translation.
+
+>>> import docnmt
+>>> translator = docnmt.load("runs/demo/document/model")
+>>> translator.translate(["Le procès commence demain.", "L'avocat est prêt."])
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from docnmt.document import ContextSpec, Document, ParallelDocument
+from docnmt.errors import BadInput, DocnmtError
+from docnmt.version import __version__
+
+if TYPE_CHECKING:
+    from docnmt.decoding.translator import Translator, load
+
+__all__ = ["BadInput", "ContextSpec", "DocnmtError", "Document", "ParallelDocument", "Translator", "__version__", "load"]
+
+
+def __getattr__(name: str) -> Any:
+    # torch takes seconds to import: only those who load a model pay for it
+    if name in ("Translator", "load"):
+        from docnmt.decoding import translator
+
+        return getattr(translator, name)
+    raise AttributeError(f"module 'docnmt' has no attribute {name!r}")

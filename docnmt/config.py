@@ -1,0 +1,246 @@
+"""Recipes: one TOML file says all that determines a result.
+
+Frozen dataclasses, read strictly: an unknown key is an error that names the nearest known one. Any value can be set
+from the command line: `--set model.width=256`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+import types
+import typing
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from docnmt.corpora.files import CorpusFiles
+from docnmt.document import ContextSpec
+from docnmt.errors import DocnmtError
+
+
+@dataclass(frozen=True)
+class DataConfig:
+    source_language: str = "fr"
+    target_language: str = "en"
+    documents: tuple[CorpusFiles, ...] = ()  # D_d: parallel documents, for both steps
+    sentences: tuple[CorpusFiles, ...] = ()  # D_s: more sentence pairs, for step 1 only
+    dev: tuple[CorpusFiles, ...] = ()
+    skip_bad: bool = False  # skip and count bad pairs instead of stopping at the first
+    max_characters: int = 20_000  # a longer line is an error
+
+
+@dataclass(frozen=True)
+class SubwordConfig:
+    vocabulary: int = 32_000
+    shared: bool = False  # one model for both languages
+    sample: int = 2_000_000  # train on at most so many lines a language
+    character_coverage: float = 0.9995
+    source_model: str = ""  # an existing SentencePiece model instead of training one
+    target_model: str = ""
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    width: int = 512  # D
+    filter_width: int = 2048
+    heads: int = 8
+    encoder_layers: int = 6  # N_s
+    decoder_layers: int = 6  # N_t
+    dropout: float = 0.1
+    tie: str = "target"  # W_o is the target embedding; "all": the source embedding too; "none"
+    max_length: int = 512  # longest sentence in pieces; a longer one is translated in parts
+
+    def __post_init__(self) -> None:
+        _one_of("model.tie", self.tie, ("none", "target", "all"))
+        if self.width % self.heads:
+            raise DocnmtError(
+                f"model.width {self.width} cannot be split into {self.heads} heads\n"
+                "  Choose a width that is a multiple of heads."
+            )
+
+
+@dataclass(frozen=True)
+class ContextConfig:
+    kind: str = "attention"  # "none": the sentence-level Transformer
+    previous: int = 2
+    following: int = 0
+    layers: int = 1  # N_c
+    integration: str = "both"  # "encoder", "decoder", "both" or "none"
+    connection: str = "gate"  # or "residual"
+    start: str = "paper"  # or "sentence": step 2 starts as exactly the sentence model
+    max_tokens: int = 256  # a longer context is trimmed at its far end
+
+    def __post_init__(self) -> None:
+        _one_of("context.kind", self.kind, ("attention", "none"))
+        _one_of("context.integration", self.integration, ("encoder", "decoder", "both", "none"))
+        _one_of("context.connection", self.connection, ("gate", "residual"))
+        _one_of("context.start", self.start, ("paper", "sentence"))
+
+    @property
+    def active(self) -> bool:
+        return self.kind != "none" and self.integration != "none"
+
+    @property
+    def spec(self) -> ContextSpec:
+        return ContextSpec(self.previous, self.following)
+
+
+@dataclass(frozen=True)
+class StepConfig:
+    """One training step: the sentence step or the document step."""
+
+    updates: int = 100_000
+    batch_tokens: int = 48_000  # of a batch: source, context and target together, as padded
+    accumulation: int = 1  # batches an update, in each process
+    learning_rate: float = 1.0  # factor on Vaswani's schedule
+    warmup: int = 4_000
+    smoothing: float = 0.1
+    clip: float = 0.0  # largest gradient norm; 0: no clipping
+    log_every: int = 50
+    validate_every: int = 2_000
+    checkpoint_every: int = 500
+    patience: int = 0  # stop after so many validations without a better one; 0: never
+    average: int = 1  # the final model averages so many of the best validations
+    freeze: bool = True  # document step: theta_s stays as it is
+    start_from: str = ""  # document step: a model folder; "" the sentence step's own; "nothing" trains all from scratch
+
+
+@dataclass(frozen=True)
+class ValidationConfig:
+    metric: str = "loss"  # what "best" means: "loss" or "bleu"
+    decode: bool = True  # BLEU by translating the dev documents, with context and with none
+    beam: int = 1
+
+
+@dataclass(frozen=True)
+class DecodingConfig:
+    beam: int = 4
+    length_penalty: float = 0.6  # alpha of Wu et al. (2016)
+    batch_tokens: int = 4_000
+
+
+@dataclass(frozen=True)
+class HardwareConfig:
+    device: str = "auto"  # "cpu", "cuda", ...
+    bf16: bool = False  # autocast, on devices that have it
+    compile: bool = False  # torch.compile
+    threads: int = 0  # 0: as many as torch finds
+
+
+@dataclass(frozen=True)
+class Recipe:
+    name: str = "run"
+    seed: int = 1
+    output: str = "runs/run"
+    data: DataConfig = field(default_factory=DataConfig)
+    subwords: SubwordConfig = field(default_factory=SubwordConfig)
+    model: ModelConfig = field(default_factory=ModelConfig)
+    context: ContextConfig = field(default_factory=ContextConfig)
+    sentence: StepConfig = field(default_factory=StepConfig)
+    document: StepConfig = field(default_factory=lambda: StepConfig(batch_tokens=96_000))  # the context counts too
+    validation: ValidationConfig = field(default_factory=ValidationConfig)
+    decoding: DecodingConfig = field(default_factory=DecodingConfig)
+    hardware: HardwareConfig = field(default_factory=HardwareConfig)
+
+
+def load_recipe(path: str | Path, settings: Iterable[str] = ()) -> Recipe:
+    """Reads a recipe; relative paths in it are relative to the recipe's own folder."""
+    path = Path(path)
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise DocnmtError(f"{path}: there is no such recipe\n  Give the path of a TOML file.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise DocnmtError(f"{path}: not valid TOML: {error}\n  Mend that line.") from None
+    for setting in settings:
+        _set(table, setting)
+    recipe = from_table(Recipe, table, str(path))
+    return _resolve_paths(recipe, path.parent)
+
+
+T = TypeVar("T")
+
+
+def from_table(kind: type[T], table: dict[str, Any], where: str) -> T:
+    """A dataclass from a table of plain values, every key and type checked."""
+    hints = typing.get_type_hints(kind)
+    known = [f.name for f in fields(kind)]  # type: ignore[arg-type]
+    for key in table:
+        if key not in known:
+            near = difflib.get_close_matches(key, known, n=1)
+            hint = f"Did you mean {near[0]!r}?" if near else f"Known keys: {', '.join(known)}."
+            raise DocnmtError(f"{where}: unknown key {key!r}\n  {hint}")
+    values = {key: _convert(hints[key], value, f"{where}: {key}") for key, value in table.items()}
+    return kind(**values)
+
+
+def _convert(hint: Any, value: Any, where: str) -> Any:
+    if is_dataclass(hint):
+        if hint is CorpusFiles and isinstance(value, str):
+            return CorpusFiles(path=value)
+        if not isinstance(value, dict):
+            raise DocnmtError(f"{where}: expected a table, found {value!r}\n  Write [{where.split(': ')[-1]}].")
+        return from_table(typing.cast(type, hint), value, where)
+    if typing.get_origin(hint) is tuple:
+        items = value if isinstance(value, list) else [value]
+        return tuple(_convert(typing.get_args(hint)[0], item, where) for item in items)
+    if isinstance(hint, types.UnionType):
+        hint = typing.get_args(hint)[0]
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if not isinstance(value, hint) or (hint is int and isinstance(value, bool)):
+        raise DocnmtError(f"{where}: expected {hint.__name__}, found {value!r}\n  Correct the value.")
+    return value
+
+
+def _set(table: dict[str, Any], setting: str) -> None:
+    """`model.width=256`: the value is read as TOML, or taken as text where it is not."""
+    key, separator, text = setting.partition("=")
+    if not separator:
+        raise DocnmtError(f"--set {setting}: no value\n  Write --set section.key=value.")
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text
+    *sections, name = key.strip().split(".")
+    for section in sections:
+        table = table.setdefault(section, {})
+        if not isinstance(table, dict):
+            raise DocnmtError(f"--set {setting}: {section} is not a section\n  Write --set section.key=value.")
+    table[name] = value
+
+
+def _one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        near = difflib.get_close_matches(value, choices, n=1)
+        hint = f"Did you mean {near[0]!r}?" if near else f"Choose from {', '.join(choices)}."
+        raise DocnmtError(f"{name}: {value!r} is not known\n  {hint}")
+
+
+def _resolve_paths(recipe: Recipe, folder: Path) -> Recipe:
+    """Paths in a recipe are written as seen from the recipe."""
+
+    def at(text: str) -> str:
+        return str(folder / text) if text and not Path(text).is_absolute() else text
+
+    def corpora(entries: tuple[CorpusFiles, ...]) -> tuple[CorpusFiles, ...]:
+        names = ("path", "source", "target", "document_ids", "document_starts")
+        return tuple(CorpusFiles(**(asdict(e) | {n: at(getattr(e, n)) for n in names})) for e in entries)
+
+    start = recipe.document.start_from
+    return replace(
+        recipe,
+        output=at(recipe.output),
+        data=replace(
+            recipe.data,
+            documents=corpora(recipe.data.documents),
+            sentences=corpora(recipe.data.sentences),
+            dev=corpora(recipe.data.dev),
+        ),
+        subwords=replace(
+            recipe.subwords, source_model=at(recipe.subwords.source_model), target_model=at(recipe.subwords.target_model)
+        ),
+        document=replace(recipe.document, start_from=start if start == "nothing" else at(start)),
+    )

@@ -1,0 +1,151 @@
+"""From checked lines to documents: what every reader shares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from docnmt.corpora.files import MAX_CHARACTERS, Flaw, Line
+from docnmt.document import ParallelDocument
+from docnmt.errors import BadInput, OnBad, raise_bad
+
+# Parallel text without any mark of documents is taken as one document up to this many sentences.
+MAX_UNDIVIDED = 2_000
+# No real document is longer; it bounds the memory a file without boundaries can take before it is refused.
+MAX_SENTENCES = 100_000
+
+_REMEDIES = {
+    "unequal sides": "Give each source sentence exactly one target sentence, in the same order.",
+    "empty side": "Give the sentence its translation, or remove the pair.",
+    "unknown document": "Give every sentence a document id, the same on both sides.",
+    "repeated document": "Sort the file so that a document's lines are together, or rename one of the two.",
+    "bad columns": "Write document id, source and target, in this order, with one separator between them.",
+    "bad JSON": 'Write one object a line: {"id": "...", "source": ["..."], "target": ["..."]}.',
+    "bad markup": "Mend the file at this place, or export it again.",
+    "entity declaration": "Remove it: entities other than the built-in ones are refused, as they can fill the memory.",
+    "no document boundaries": (
+        "Put a blank line between documents, name document_ids or document_starts, or list the files under `sentences`."
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a corpus is read, handed to every reader."""
+
+    languages: tuple[str, str] = ("", "")
+    on_bad: OnBad = raise_bad
+    limit: int = MAX_CHARACTERS
+    source_only: bool = False  # targets are not asked for and come out as empty strings
+    pairs: bool = False  # sentence-level: what has no document marks is one document a pair
+
+    def bad(self, kind: str, problem: str, *, file: str, document: str = "", line: int | None = None) -> None:
+        self.on_bad(BadInput(kind, problem, _REMEDIES[kind], file=file, document=document, line=line))
+
+    def flaw(self, flaw: Flaw, *, file: str, document: str = "", line: int | None = None) -> None:
+        self.on_bad(BadInput(flaw.kind, flaw.problem, flaw.remedy, file=file, document=document, line=line))
+
+
+def no_boundaries(file: str, sentences: int) -> BadInput:
+    """Never skipped: there is nothing to go on with."""
+    kind = "no document boundaries"
+    return BadInput(kind, f"no document boundaries in {sentences:,} sentences", _REMEDIES[kind], file=file)
+
+
+class SeenIds:
+    """The document ids met so far, kept as hashes so that millions of them fit."""
+
+    def __init__(self) -> None:
+        self._hashes: set[int] = set()
+
+    def add(self, name: str) -> bool:
+        """Whether `name` is new."""
+        known = len(self._hashes)
+        self._hashes.add(hash(name))
+        return len(self._hashes) > known
+
+
+# Line, document id, source, target: a good pair on its way into a document.
+Row = tuple[int, str, str, str]
+
+
+def documents_from_rows(rows: Iterator[Row], file: str, reading: Reading) -> Iterator[ParallelDocument]:
+    """Consecutive rows of one id are a document; an id that comes again later is refused."""
+    seen = SeenIds()
+    current: str | None = None
+    fresh = True
+    sources: list[str] = []
+    targets: list[str] = []
+    for line, document, source, target in rows:
+        if document != current:
+            if sources and current is not None:
+                yield ParallelDocument(current, tuple(sources), tuple(targets))
+                sources, targets = [], []
+            current, fresh = document, seen.add(document)
+            if not fresh:
+                problem = "this document was already read, with others in between"
+                reading.bad("repeated document", problem, file=file, document=document, line=line)
+        if fresh:
+            sources.append(source)
+            targets.append(target)
+    if sources and current is not None:
+        yield ParallelDocument(current, tuple(sources), tuple(targets))
+
+
+@dataclass(slots=True)
+class Side:
+    """One side of one document: its lines, good or bad, and where each stands in its file."""
+
+    file: str
+    id: str
+    line: int
+    lines: list[Line]
+    numbers: Sequence[int]
+
+
+def pair_up(source: Side, target: Side, reading: Reading) -> ParallelDocument | None:
+    """The document of two sides; None where nothing good is left of it."""
+    if len(source.lines) != len(target.lines):
+        reading.bad(
+            "unequal sides",
+            f"{len(source.lines):,} source sentences but {len(target.lines):,} target sentences "
+            f"(from line {target.line} of {target.file})",
+            file=source.file,
+            document=source.id,
+            line=source.line,
+        )
+        return None
+    sources: list[str] = []
+    targets: list[str] = []
+    for position, (left, right) in enumerate(zip(source.lines, target.lines, strict=True)):
+        if isinstance(left, str) and isinstance(right, str) and left.strip() and right.strip():
+            sources.append(left)
+            targets.append(right)
+        else:
+            report_pair(left, right, source, target, position, reading)
+    return ParallelDocument(source.id, tuple(sources), tuple(targets)) if sources else None
+
+
+def report_pair(left: Line, right: Line, source: Side, target: Side, position: int, reading: Reading) -> None:
+    """Says what is wrong with a pair that cannot be used, once, at the first side where it shows."""
+    for text, side in ((left, source), (right, target)):
+        if isinstance(text, Flaw):
+            reading.flaw(text, file=side.file, document=source.id, line=side.numbers[position])
+            return
+    side = target if isinstance(left, str) and left.strip() else source
+    both = " on both sides" if side is source and isinstance(right, str) and not right.strip() else ""
+    problem = f"an empty sentence{both}"
+    reading.bad("empty side", problem, file=side.file, document=source.id, line=side.numbers[position])
+
+
+def good_sentences(side: Side, reading: Reading) -> tuple[str, ...]:
+    """The sentences of a side read for itself; bad and empty ones are reported."""
+    good: list[str] = []
+    for text, line in zip(side.lines, side.numbers, strict=True):
+        if isinstance(text, Flaw):
+            reading.flaw(text, file=side.file, document=side.id, line=line)
+        elif text.strip():
+            good.append(text)
+        else:
+            reading.bad("empty side", "an empty sentence", file=side.file, document=side.id, line=line)
+    return tuple(good)

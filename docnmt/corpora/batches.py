@@ -1,0 +1,203 @@
+"""Batches of sentence pairs with their contexts, and the order in which training sees them.
+
+The order is a pure function of the seed and the epoch, so a position in it (epoch, index) is all that a checkpoint
+needs to hold for training to go on exactly where it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from docnmt.corpora.store import Ints, TokenStore
+from docnmt.corpora.subwords import Subwords
+from docnmt.document import ContextSpec, context_positions, trim_to_budget
+from docnmt.model.segments import Segments
+from docnmt.model.transformer import Batch, Packed
+
+
+@dataclass(frozen=True)
+class ContextRule:
+    """Which neighbours are context, how many pieces of them at most, and the marks around them."""
+
+    spec: ContextSpec
+    max_tokens: int
+    bos: int
+    eos: int
+
+    def join(self, before: Sequence[Sequence[int]], after: Sequence[Sequence[int]]) -> list[int]:
+        """Context sentences, concatenated, with one end mark after the last; a single begin mark where there is none."""
+        left = [token for sentence in before for token in sentence]
+        right = [token for sentence in after for token in sentence]
+        if not left and not right:
+            return [self.bos]
+        keep_left, keep_right = trim_to_budget(len(left), len(right), self.max_tokens - 1)
+        return [*left[len(left) - keep_left :], *right[:keep_right], self.eos]
+
+    def of(self, sentences: Sequence[Sequence[int]], position: int) -> list[int]:
+        """The context of one sentence of a document given as ids."""
+        places = context_positions(position, len(sentences), self.spec)
+        return self.join(
+            [sentences[i] for i in places if i < position], [sentences[i] for i in places if i > position]
+        )
+
+
+class Examples:
+    """The sentence pairs of one or more token stores, numbered through, each with its context if there is a rule."""
+
+    def __init__(self, stores: Sequence[TokenStore], source: Subwords, target: Subwords, rule: ContextRule | None):
+        self.stores, self.rule = list(stores), rule
+        self.bos, self.eos, self.source_eos = target.bos, target.eos, source.eos
+        self.offsets = np.cumsum([0, *map(len, self.stores)])  # [stores + 1]
+        self.source_lengths = self._lengths("source") + 1  # with the end mark
+        self.target_lengths = self._lengths("target") + 1
+        starts, ends = zip(*(_document_bounds(store) for store in self.stores), strict=True)
+        self.document_start = np.concatenate([s + o for s, o in zip(starts, self.offsets, strict=False)])  # [sentences]
+        self.document_end = np.concatenate([e + o for e, o in zip(ends, self.offsets, strict=False)])
+        self.context_lengths = self._context_lengths()
+
+    def __len__(self) -> int:
+        return int(self.offsets[-1])
+
+    def _lengths(self, side: str) -> Ints:
+        return np.concatenate([store.lengths(side) for store in self.stores])
+
+    def _context_lengths(self) -> Ints:
+        """Each sentence's context in tokens, as `ContextRule.join` will make it; zeros without a rule."""
+        if self.rule is None:
+            return np.zeros(len(self), np.int64)
+        pieces = np.concatenate([[0], np.cumsum(self.source_lengths - 1)])  # pieces before each sentence
+        here = np.arange(len(self))
+        first = np.maximum(self.document_start, here - self.rule.spec.previous)
+        last = np.minimum(self.document_end, here + 1 + self.rule.spec.following)
+        total = pieces[here] - pieces[first] + pieces[last] - pieces[here + 1]
+        return np.where(total == 0, 1, np.minimum(total + 1, self.rule.max_tokens))
+
+    def _sentence(self, side: str, index: int) -> NDArray:
+        store = int(np.searchsorted(self.offsets, index, "right")) - 1
+        return self.stores[store].sentence(side, index - int(self.offsets[store]))
+
+    def _context(self, index: int) -> list[int]:
+        assert self.rule is not None
+        first, end = int(self.document_start[index]), int(self.document_end[index])
+        places = [first + i for i in context_positions(index - first, end - first, self.rule.spec)]
+        return self.rule.join(
+            [self._sentence("source", i).tolist() for i in places if i < index],
+            [self._sentence("source", i).tolist() for i in places if i > index],
+        )
+
+    def batch(self, indices: Sequence[int], device: torch.device | str = "cpu") -> Batch:
+        sources = [[*self._sentence("source", i).tolist(), self.source_eos] for i in indices]
+        targets = [self._sentence("target", i).tolist() for i in indices]
+        return make_batch(
+            sources,
+            None if self.rule is None else [self._context(i) for i in indices],
+            targets,
+            self.bos,
+            self.eos,
+            device,
+        )
+
+
+def _document_bounds(store: TokenStore) -> tuple[Ints, Ints]:
+    """For each sentence, the first sentence of its document and the one after its last."""
+    ends = np.asarray(store.document_ends)
+    sizes = np.diff(ends, prepend=0)
+    return np.repeat(ends - sizes, sizes), np.repeat(ends, sizes)
+
+
+def pack(sentences: Sequence[Sequence[int]], device: torch.device | str = "cpu") -> Packed:
+    tokens = torch.tensor([token for sentence in sentences for token in sentence], dtype=torch.int64)
+    return Packed(tokens.to(device), Segments(torch.tensor([len(s) for s in sentences], device=device)))
+
+
+def make_batch(
+    sources: Sequence[Sequence[int]],
+    contexts: Sequence[Sequence[int]] | None,
+    targets: Sequence[Sequence[int]],
+    bos: int,
+    eos: int,
+    device: torch.device | str = "cpu",
+) -> Batch:
+    """Sources and contexts as they are, targets without marks."""
+    return Batch(
+        source=pack(sources, device),
+        target_in=pack([[bos, *target] for target in targets], device),
+        target_out=pack([[*target, eos] for target in targets], device).tokens,
+        context=None if contexts is None else pack(contexts, device),
+    )
+
+
+# ---- the order of training ----
+
+WINDOW = 8192  # no batch has more sentences
+BUCKET = 4  # target lengths this close count as equal, so that the lengths of source and context can be sorted too
+
+
+def cut_into_batches(examples: Examples, order: Ints, budget: int) -> list[Ints]:
+    """Cuts an order into runs whose padded tokens (source, context and target together) stay within the budget.
+
+    A sentence that is over the budget by itself makes a batch of its own: nothing is dropped.
+    """
+    lengths = np.stack([examples.source_lengths, examples.context_lengths, examples.target_lengths])[:, order]
+    batches, begin = [], 0
+    while begin < len(order):
+        longest = np.maximum.accumulate(lengths[:, begin : begin + WINDOW], axis=1).sum(axis=0)  # [window]
+        cost = longest * np.arange(1, len(longest) + 1)
+        size = max(1, int(np.searchsorted(cost, budget, "right")))
+        batches.append(order[begin : begin + size])
+        begin += size
+    return batches
+
+
+def epoch_batches(examples: Examples, budget: int, seed: int, epoch: int) -> list[Ints]:
+    """All batches of one epoch: like lengths together, batches in random order."""
+    random = np.random.default_rng([seed, epoch])
+    lottery = random.random(len(examples))
+    second = examples.source_lengths if examples.rule is None else examples.context_lengths
+    order = np.lexsort((lottery, second, examples.target_lengths // BUCKET))
+    batches = cut_into_batches(examples, order, budget)
+    return [batches[i] for i in random.permutation(len(batches))]
+
+
+@dataclass(frozen=True)
+class Position:
+    """A place in the endless stream of batches."""
+
+    epoch: int = 0
+    index: int = 0
+
+
+class Stream:
+    """Batches without end, epoch after epoch, from any position on."""
+
+    def __init__(self, examples: Examples, budget: int, seed: int):
+        self.examples, self.budget, self.seed = examples, budget, seed
+        self._plan: tuple[int, list[Ints]] = (-1, [])
+
+    def epoch(self, epoch: int) -> list[Ints]:
+        if self._plan[0] != epoch:
+            self._plan = (epoch, epoch_batches(self.examples, self.budget, self.seed, epoch))
+        return self._plan[1]
+
+    def take(self, position: Position, count: int) -> tuple[list[Ints], Position]:
+        """The next `count` batches and the position after them."""
+        taken = []
+        epoch, index = position.epoch, position.index
+        while len(taken) < count:
+            plan = self.epoch(epoch)
+            if index >= len(plan):
+                epoch, index = epoch + 1, 0
+                continue
+            taken.append(plan[index])
+            index += 1
+        return taken, Position(epoch, index)
+
+
+def in_order(examples: Examples, budget: int) -> Iterator[Ints]:
+    """Batches for validation: every example once, sorted by length, the same each time."""
+    yield from cut_into_batches(examples, np.lexsort((examples.source_lengths, examples.target_lengths)), budget)

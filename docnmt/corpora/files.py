@@ -1,0 +1,212 @@
+"""Opening corpus files: plain or gzip, checked line by line, never held whole in memory.
+
+A bad line keeps its place as a `Flaw`, so the two sides of parallel files stay in step when bad places are skipped.
+"""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import io
+import re
+import sys
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, cast
+
+from docnmt.errors import DocnmtError
+
+MAX_CHARACTERS = 20_000
+# Formats that keep a whole document on one line may have lines this many times longer than a sentence.
+SENTENCES_PER_LINE = 100
+BLOCK = 1 << 18
+STDIN = "-"
+
+# C0 (tab and newline aside), DEL, C1, the two non-characters that betray a wrong byte order, and lone surrogates,
+# which are how undecodable bytes and broken JSON escapes show up in a str.
+_FORBIDDEN = "\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff"
+_IN_BLOCK = re.compile(f"[{_FORBIDDEN}]")
+_IN_SENTENCE = re.compile(f"[\n{_FORBIDDEN}]")
+
+# In UTF-16, which translation memories come in, broken pairs have no escape of their own: they become a lone surrogate.
+_HALF = "docnmt.half"
+codecs.register_error(_HALF, lambda error: ("\ud800", cast(UnicodeDecodeError, error).end))
+
+
+@dataclass(frozen=True)
+class CorpusFiles:
+    """What a recipe names as one corpus."""
+
+    path: str = ""  # one file that holds both sides
+    source: str = ""  # or one file a side
+    target: str = ""
+    document_ids: str = ""  # parallel files: the document id of each line
+    document_starts: str = ""  # parallel files: the 0-based index of each document's first line
+    format: str = ""  # where the content does not tell
+    swap: bool = False  # the target side comes first in the file(s)
+
+    def __str__(self) -> str:
+        return self.path or f"{self.source or '?'} and {self.target or '?'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Flaw:
+    """A line or sentence that cannot be used; `text` is what of it is legible."""
+
+    kind: str
+    problem: str
+    remedy: str
+    text: str
+
+
+Line = str | Flaw
+
+
+def find_flaw(text: str, limit: int) -> Flaw | None:
+    """What makes `text` unfit as a sentence, if anything does."""
+    if len(text) > limit:
+        return _long_line(text[:200], limit)
+    found = _IN_SENTENCE.search(text)
+    if found is None:
+        return None
+    legible = _IN_SENTENCE.sub("\ufffd", text)
+    code, column = ord(found[0]), found.start() + 1
+    if 0xDC80 <= code <= 0xDCFF:
+        problem = f"byte 0x{code - 0xDC00:02X} at character {column} is not UTF-8"
+        return Flaw("bad UTF-8", problem, "Convert the file: iconv -f OLD_ENCODING -t UTF-8.", legible)
+    if 0xD800 <= code <= 0xDFFF:
+        problem = f"half a character (U+{code:04X}) at character {column}"
+        return Flaw("bad UTF-8", problem, "Write the character whole, or remove it.", legible)
+    problem = f"control character U+{code:04X} at character {column}"
+    return Flaw("control character", problem, "Remove it or put a space in its place.", legible)
+
+
+def _long_line(start: str, limit: int) -> Flaw:
+    remedy = "Split the text into sentences, one a line, or remove the line."
+    return Flaw("long line", f"more than {limit:,} characters", remedy, _IN_SENTENCE.sub("\ufffd", start))
+
+
+class InputFile:
+    """One file (or `-`, standard input) open for reading, plain or gzip by its first bytes."""
+
+    def __init__(self, path: str):
+        self.name = path if path != STDIN else "stdin"
+        self.stem = Path(self.name.removesuffix(".gz")).stem
+        self._file = _open(path)
+        self._stream = _unpacked(self._file)
+        self._closing = path != STDIN
+
+    def __enter__(self) -> InputFile:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._closing:
+            self._stream.close()
+            self._file.close()
+
+    def head(self) -> str:
+        """The beginning of the text, still to be read: what formats are told apart by."""
+        try:
+            head = self._stream.peek(BLOCK)
+        except (OSError, EOFError, zlib.error) as error:
+            raise self._unreadable(error) from error
+        return head.decode(_encoding(head), "replace")
+
+    def lines(self, limit: int) -> Iterator[Line]:
+        """Every line without its end, each a good str or a Flaw in its place."""
+        return chain.from_iterable(self._line_blocks(limit))
+
+    def chunks(self) -> Iterator[str]:
+        """The text in pieces cut anywhere; bytes that are not UTF-8 come as lone surrogates (see `find_flaw`)."""
+        raw = self._read()
+        encoding = _encoding(raw)
+        decoder = codecs.getincrementaldecoder(encoding)("surrogateescape" if encoding == "utf-8-sig" else _HALF)
+        while raw:
+            yield decoder.decode(raw)
+            raw = self._read()
+        yield decoder.decode(b"", final=True)
+
+    def _line_blocks(self, limit: int) -> Iterator[list[Line]]:
+        # A character takes at most four bytes: past this a line is too long whatever it says.
+        bound = 4 * limit + 4
+        rest = self._read().removeprefix(codecs.BOM_UTF8)
+        while True:
+            whole, newline, rest = rest.rpartition(b"\n")
+            if newline:
+                yield _checked_lines(whole, limit)
+            if len(rest) > bound:
+                yield [_long_line(rest[:800].decode(errors="replace")[:200], limit)]
+                rest = self._after_newline()
+            chunk = self._read()
+            if not chunk:
+                break
+            rest += chunk
+        if rest:
+            yield _checked_lines(rest, limit)
+
+    def _after_newline(self) -> bytes:
+        """Drops the rest of a line that is too long; what comes after it is read already."""
+        while chunk := self._read():
+            _, newline, rest = chunk.partition(b"\n")
+            if newline:
+                return rest
+        return b""
+
+    def _read(self) -> bytes:
+        try:
+            # read1, not read: a pipe gives what it has, so a document is out before the next one is in.
+            return self._stream.read1(BLOCK)
+        except (OSError, EOFError, zlib.error) as error:
+            raise self._unreadable(error) from error
+
+    def _unreadable(self, error: Exception) -> DocnmtError:
+        return DocnmtError(f"{self.name}: cannot be read: {error}\n  Check that the file is whole; copy it again.")
+
+
+def _open(path: str) -> io.BufferedReader:
+    if path == STDIN:
+        return cast(io.BufferedReader, sys.stdin.buffer)
+    try:
+        return io.BufferedReader(io.FileIO(path), BLOCK)
+    except FileNotFoundError as error:
+        raise DocnmtError(f"{path}: no such file\n  Check the path; it is taken from the current folder.") from error
+    except IsADirectoryError as error:
+        raise DocnmtError(f"{path}: is a folder, not a file\n  Name the file inside it.") from error
+    except OSError as error:
+        raise DocnmtError(f"{path}: {error.strerror}\n  Check the path and its permissions.") from error
+
+
+def _unpacked(plain: io.BufferedReader) -> io.BufferedReader:
+    if plain.peek(2)[:2] != b"\x1f\x8b":
+        return plain
+    unpacked = gzip.GzipFile(fileobj=cast(BinaryIO, plain))
+    return io.BufferedReader(cast(io.RawIOBase, unpacked), BLOCK)
+
+
+def _encoding(head: bytes) -> str:
+    return "utf-16" if head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig"
+
+
+def _checked_lines(block: bytes, limit: int) -> list[Line]:
+    """The lines of a block that ends where a line ends. Good blocks, nearly all, are checked at one go."""
+    try:
+        text = block.decode()
+    except UnicodeDecodeError:
+        return [_checked_line(line, limit) for line in block.split(b"\n")]
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").removesuffix("\r")
+    lines = text.split("\n")
+    if _IN_BLOCK.search(text) or max(map(len, lines)) > limit:
+        return [find_flaw(line, limit) or line for line in lines]
+    return cast(list[Line], lines)
+
+
+def _checked_line(raw: bytes, limit: int) -> Line:
+    text = raw.removesuffix(b"\r").decode(errors="surrogateescape")
+    return find_flaw(text, limit) or text

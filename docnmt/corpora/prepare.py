@@ -1,0 +1,129 @@
+"""`docnmt prepare`: sub-words and token stores for a recipe, made once and reused while nothing changes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from itertools import chain
+from pathlib import Path
+
+from docnmt.config import Recipe
+from docnmt.corpora.files import CorpusFiles
+from docnmt.corpora.readers import read_corpus, read_pairs
+from docnmt.corpora.store import TokenStore, sentences_of, stored_key, write_store
+from docnmt.corpora.subwords import Subwords, train_subwords
+from docnmt.document import ParallelDocument
+from docnmt.errors import DocnmtError, OnBad, SkipBad, raise_bad
+from docnmt.progress import Progress
+
+
+@dataclass(frozen=True)
+class Prepared:
+    source: Subwords
+    target: Subwords
+    documents: TokenStore
+    sentences: TokenStore
+    dev: TokenStore
+
+
+def prepare(recipe: Recipe, progress: Progress) -> Prepared:
+    folder = Path(recipe.output) / "data"
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (recipe.data.documents or recipe.data.sentences):
+        raise DocnmtError("the recipe names no training data\n  Set data.documents (or data.sentences).")
+    on_bad = SkipBad() if recipe.data.skip_bad else raise_bad
+    hashes = {role: _content_hash(recipe, role) for role in ("documents", "sentences", "dev")}
+    source, target = _subwords(recipe, folder, hashes, on_bad, progress)
+    stores = {}
+    for role in ("documents", "sentences", "dev"):
+        key = _digest([hashes[role], hashlib.sha256(source.model + target.model).hexdigest()])
+        path = folder / role
+        if stored_key(path) == key:
+            progress.say(f"{role}: prepared already")
+            stores[role] = TokenStore(path)
+            continue
+        if isinstance(on_bad, SkipBad):
+            on_bad = SkipBad()  # counts for this corpus alone; sub-word training has met the same lines before
+        documents = _read(recipe, role, on_bad)
+        counted = progress.track(documents, f"encode {role}", unit="sentences", size=len)
+        stores[role] = write_store(path, counted, source, target, os.cpu_count() or 1, key)
+        if isinstance(on_bad, SkipBad) and getattr(recipe.data, role):
+            progress.say(f"{role}: {on_bad.report()}")
+        card = stores[role].card
+        if card["sentences"]:
+            progress.say(f"{role}: {card['documents']:,} documents, {card['sentences']:,} sentence pairs")
+    return Prepared(source, target, stores["documents"], stores["sentences"], stores["dev"])
+
+
+def _read(recipe: Recipe, role: str, on_bad: OnBad) -> Iterator[ParallelDocument]:
+    read = read_pairs if role == "sentences" else read_corpus
+    languages = (recipe.data.source_language, recipe.data.target_language)
+    for files in getattr(recipe.data, role):
+        yield from read(files, languages=languages, on_bad=on_bad, limit=recipe.data.max_characters)
+
+
+def _subwords(
+    recipe: Recipe, folder: Path, hashes: dict[str, str], on_bad: OnBad, progress: Progress
+) -> tuple[Subwords, Subwords]:
+    """The two models: brought along, made before, or trained now."""
+    config = recipe.subwords
+    given = [config.source_model, config.target_model or (config.source_model if config.shared else "")]
+    if any(given):
+        if not all(given):
+            raise DocnmtError("only one sub-word model is given\n  Set subwords.source_model and target_model both.")
+        models = [Subwords.load(path) for path in given]
+    else:
+        key = _digest([hashes["documents"], hashes["sentences"], asdict(config), recipe.seed])
+        paths = [folder / f"{side}.{key[:16]}.spm" for side in ("source", "target")]
+        if not all(path.exists() for path in paths):
+            _train_both(recipe, paths, on_bad, progress)
+        models = [Subwords.load(path) for path in paths]
+    if recipe.model.tie == "all" and models[0].model != models[1].model:
+        raise DocnmtError('model.tie = "all" needs one vocabulary for both languages\n  Set subwords.shared = true.')
+    return models[0], models[1]
+
+
+def _train_both(recipe: Recipe, paths: list[Path], on_bad: OnBad, progress: Progress) -> None:
+    def lines(sides: Iterable[str], name: str) -> Iterator[str]:
+        for side in sides:
+            documents = chain(_read(recipe, "documents", on_bad), _read(recipe, "sentences", on_bad))
+            yield from progress.track(sentences_of(documents, side), f"read {side} for {name}", unit="sentences")
+
+    config = recipe.subwords
+    sets = {paths[0]: ("source", "target")} if config.shared else {p: (s,) for p, s in zip(paths, ("source", "target"), strict=True)}
+    for path, sides in sets.items():
+        model = train_subwords(
+            lines(sides, "sub-words"), config.vocabulary, config.sample, config.character_coverage, recipe.seed
+        )
+        model.save(path)
+        progress.say(f"sub-words ({' and '.join(sides)}): {len(model):,} pieces")
+        if config.shared:
+            model.save(paths[1])
+
+
+def _content_hash(recipe: Recipe, role: str) -> str:
+    """A hash of the files' content and of every setting that decides how they are read."""
+    corpora: tuple[CorpusFiles, ...] = getattr(recipe.data, role)
+    languages = [recipe.data.source_language, recipe.data.target_language]
+    parts: list[object] = [languages, recipe.data.skip_bad, recipe.data.max_characters]
+    for files in corpora:
+        parts.append([files.format, files.swap])
+        for name in ("path", "source", "target", "document_ids", "document_starts"):
+            path = getattr(files, name)
+            parts.append(_file_hash(path) if path else "")
+    return _digest(parts)
+
+
+def _file_hash(path: str) -> str:
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise DocnmtError(f"{path}: cannot be read ({error.strerror})\n  Check the paths in the recipe.") from None
+
+
+def _digest(parts: object) -> str:
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,129 @@
+"""The token store: a corpus as numbers on disk, mapped into memory, never loaded whole.
+
+A store is a folder:
+    source.tokens, target.tokens   token ids of all sentences, one after another (uint16, or int32 for a large vocabulary)
+    source.ends, target.ends       int64, where each sentence ends in .tokens
+    documents.ends                 int64, how many sentences there are up to the end of each document
+    documents.ids                  each document's id on a line
+    store.json                     counts, token type, and the hash of all that determined the content
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from docnmt.corpora.subwords import Subwords
+from docnmt.document import ParallelDocument
+from docnmt.errors import DocnmtError
+from docnmt.files_on_disk import folder_atomically, write_json
+
+Ints = NDArray[np.int64]
+SIDES = ("source", "target")
+
+
+class TokenStore:
+    def __init__(self, folder: str | Path):
+        self.folder = Path(folder)
+        try:
+            self.card = json.loads((self.folder / "store.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise DocnmtError(f"{folder}: not a token store ({error})\n  Run docnmt prepare again.") from None
+        token_type = np.dtype(self.card["token_type"])
+        self.tokens = {side: self._map(f"{side}.tokens", token_type, self.card[f"{side}_tokens"]) for side in SIDES}
+        self.ends = {side: self._map(f"{side}.ends", np.dtype(np.int64), self.card["sentences"]) for side in SIDES}
+        self.document_ends = self._map("documents.ends", np.dtype(np.int64), self.card["documents"])
+
+    def _map(self, name: str, dtype: np.dtype, count: int) -> NDArray:
+        path = self.folder / name
+        if not path.is_file() or path.stat().st_size != count * dtype.itemsize:
+            raise DocnmtError(f"{path}: damaged or missing\n  Delete {self.folder} and run docnmt prepare again.")
+        return np.memmap(path, dtype, "r", shape=(count,)) if count else np.empty(0, dtype)
+
+    def __len__(self) -> int:
+        return int(self.card["sentences"])
+
+    def lengths(self, side: str) -> Ints:
+        return np.diff(self.ends[side], prepend=0)
+
+    def sentence(self, side: str, index: int) -> NDArray:
+        ends = self.ends[side]
+        return self.tokens[side][ends[index - 1] if index else 0 : ends[index]]
+
+    def document_ids(self) -> list[str]:
+        return (self.folder / "documents.ids").read_text(encoding="utf-8").split("\n")[:-1]
+
+
+class StoreWriter:
+    """Appends documents; what it holds in memory does not grow with the corpus."""
+
+    BLOCK = 8192  # sentences encoded together
+
+    def __init__(self, folder: Path, source: Subwords, target: Subwords, threads: int):
+        self.folder, self.threads = folder, threads
+        self.subwords = {"source": source, "target": target}
+        self.token_type = np.dtype(np.uint16 if max(len(source), len(target)) <= 1 << 16 else np.int32)
+        self.files = {n: open(folder / n, "wb") for n in (*(f"{s}.{k}" for s in SIDES for k in ("tokens", "ends")),)}
+        self.files |= {n: open(folder / n, "wb") for n in ("documents.ends", "documents.ids")}
+        self.waiting: dict[str, list[str]] = {side: [] for side in SIDES}
+        self.counts = {"source_tokens": 0, "target_tokens": 0, "sentences": 0, "documents": 0}
+
+    def __enter__(self) -> StoreWriter:
+        return self
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if kind is None:
+            self._encode_waiting()
+        for file in self.files.values():
+            file.close()
+
+    def add(self, document: ParallelDocument) -> None:
+        self.waiting["source"] += document.source
+        self.waiting["target"] += document.target
+        self.counts["sentences"] += len(document)
+        self.counts["documents"] += 1
+        self.files["documents.ends"].write(np.int64(self.counts["sentences"]).tobytes())
+        self.files["documents.ids"].write(document.id.replace("\n", " ").encode() + b"\n")
+        if len(self.waiting["source"]) >= self.BLOCK:
+            self._encode_waiting()
+
+    def _encode_waiting(self) -> None:
+        for side in SIDES:
+            encoded = self.subwords[side].encode(self.waiting[side], self.threads)
+            lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
+            total = int(lengths.sum())
+            tokens = np.fromiter(chain.from_iterable(encoded), self.token_type, total)
+            ends = lengths.cumsum() + self.counts[f"{side}_tokens"]
+            self.files[f"{side}.tokens"].write(tokens.tobytes())
+            self.files[f"{side}.ends"].write(ends.tobytes())
+            self.counts[f"{side}_tokens"] += total
+            self.waiting[side].clear()
+
+
+def write_store(
+    folder: Path, documents: Iterable[ParallelDocument], source: Subwords, target: Subwords, threads: int, key: str
+) -> TokenStore:
+    with folder_atomically(folder) as temporary:
+        with StoreWriter(temporary, source, target, threads) as writer:
+            for document in documents:
+                writer.add(document)
+        write_json(temporary / "store.json", {**writer.counts, "token_type": writer.token_type.name, "key": key})
+    return TokenStore(folder)
+
+
+def stored_key(folder: Path) -> str:
+    """The hash of what a store was made from; "" where there is no whole store."""
+    try:
+        return TokenStore(folder).card["key"]
+    except DocnmtError:
+        return ""
+
+
+def sentences_of(documents: Iterable[ParallelDocument], side: str) -> Iterator[str]:
+    return chain.from_iterable(getattr(document, side) for document in documents)

@@ -1,0 +1,88 @@
+"""Sub-words: SentencePiece BPE, trained here or brought along."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import sentencepiece
+
+from docnmt.errors import DocnmtError
+from docnmt.files_on_disk import write_atomically
+
+# The first ids of every vocabulary trained here. A model brought along may number them otherwise.
+PAD, BOS, EOS, UNK = 0, 1, 2, 3
+
+
+class Subwords:
+    """One language's pieces."""
+
+    def __init__(self, model: bytes, name: str = "sub-word model"):
+        try:
+            self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+        except RuntimeError as error:
+            raise DocnmtError(f"{name}: not a SentencePiece model ({error})\n  Give a .model or .spm file.") from None
+        self.model = model
+        self.bos = self._processor.bos_id()
+        self.eos = self._processor.eos_id()
+        if self.bos < 0 or self.eos < 0:
+            raise DocnmtError(
+                f"{name}: has no begin or end of sentence piece\n  Train it with bos_id and eos_id, or let prepare do it."
+            )
+
+    @classmethod
+    def load(cls, path: str | Path) -> Subwords:
+        try:
+            return cls(Path(path).read_bytes(), str(path))
+        except OSError as error:
+            raise DocnmtError(f"{path}: cannot be read ({error.strerror})\n  Check subwords.*_model.") from None
+
+    def save(self, path: Path) -> None:
+        with write_atomically(path, binary=True) as file:
+            file.write(self.model)
+
+    def __len__(self) -> int:
+        return self._processor.get_piece_size()
+
+    def encode(self, sentences: Sequence[str], threads: int = 1) -> list[list[int]]:
+        return self._processor.encode(list(sentences), num_threads=threads)
+
+    def decode(self, ids: Sequence[Sequence[int]]) -> list[str]:
+        return self._processor.decode([list(map(int, sentence)) for sentence in ids])
+
+    def pieces(self, ids: Iterable[int]) -> list[str]:
+        return [self._processor.id_to_piece(int(i)) for i in ids]
+
+    def ids(self, pieces: Iterable[str]) -> list[int]:
+        return [self._processor.piece_to_id(piece) for piece in pieces]
+
+
+def train_subwords(lines: Iterable[str], vocabulary: int, sample: int, character_coverage: float, seed: int) -> Subwords:
+    """BPE with byte fallback: what was never seen is spelt in bytes instead of being lost as an unknown word."""
+    model = io.BytesIO()
+    sentencepiece.set_random_generator_seed(seed)
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(lines),
+            model_writer=model,
+            model_type="bpe",
+            vocab_size=vocabulary,
+            character_coverage=character_coverage,
+            byte_fallback=True,
+            input_sentence_size=sample,
+            shuffle_input_sentence=True,
+            train_extremely_large_corpus=False,
+            hard_vocab_limit=False,
+            pad_id=PAD,
+            bos_id=BOS,
+            eos_id=EOS,
+            unk_id=UNK,
+            minloglevel=2,
+        )
+    except RuntimeError as error:
+        raise DocnmtError(
+            f"sub-words: SentencePiece could not train {vocabulary} pieces: {error}\n"
+            "  Lower subwords.vocabulary, or give more text."
+        ) from None
+    return Subwords(model.getvalue())

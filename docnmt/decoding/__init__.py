@@ -1,0 +1,1 @@
+"""Beam search, scoring, and translating whole documents."""

@@ -1,0 +1,124 @@
+"""Beam search with the length penalty of Wu et al. (2016), as the paper decodes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from docnmt.decoding.incremental import DecoderState
+from docnmt.model.transformer import DocumentTransformer, Packed
+
+EXTRA_LENGTH = 50  # a translation has at most so many pieces more than its source
+
+
+@dataclass(frozen=True, order=True)
+class Hypothesis:
+    score: float  # log-probability / length penalty
+    log_probability: float
+    tokens: tuple[int, ...]  # without begin and end marks
+
+
+def length_penalty(length: int, alpha: float) -> float:
+    return ((5 + length) / 6) ** alpha
+
+
+class _Sentence:
+    """One sentence's finished hypotheses, best first, and when nothing in flight can better them."""
+
+    def __init__(self, wanted: int, limit: int, alpha: float):
+        self.wanted, self.limit, self.alpha = wanted, limit, alpha
+        self.finished: list[Hypothesis] = []
+
+    def finish(self, tokens: tuple[int, ...], log_probability: float, length: int) -> None:
+        self.finished.append(Hypothesis(log_probability / length_penalty(length, self.alpha), log_probability, tokens))
+        self.finished.sort(reverse=True)
+        del self.finished[self.wanted :]
+
+    def done(self, best_alive: float, length: int) -> bool:
+        if length >= self.limit or best_alive == -math.inf:
+            return True
+        # A hypothesis in flight only loses probability; the longest one would gain most from the penalty.
+        bound = best_alive / length_penalty(self.limit, self.alpha)
+        return len(self.finished) == self.wanted and bound <= self.finished[-1].score
+
+
+@torch.inference_mode()
+def beam_search(
+    model: DocumentTransformer,
+    source: Packed,
+    context: Packed | None,
+    *,
+    bos: int,
+    eos: int,
+    beam: int = 4,
+    alpha: float = 0.6,
+    nbest: int = 1,
+    extra_length: int = EXTRA_LENGTH,
+) -> list[list[Hypothesis]]:
+    """For each source sentence its `nbest` best translations, best first.
+
+    Each step looks at 2 * beam continuations, so that beam of them are left when the others end the sentence.
+    Sentences that are done leave the batch.
+    """
+    device = source.tokens.device
+    state = DecoderState(model, model.encode(source, context), beam)
+    limits = (source.segments.lengths + extra_length).tolist()
+    results = [_Sentence(nbest, limit, alpha) for limit in limits]
+    alive = torch.arange(len(results), device=device)  # which sentence each group of the batch is
+    scores = torch.full((len(results), beam), -torch.inf, device=device)  # log-probabilities, [alive, beam]
+    scores[:, 0] = 0.0  # all hypotheses of a sentence start the same: only one of them counts
+    words = torch.full((len(results) * beam,), bos, device=device)  # [alive * beam]
+    history = torch.empty((len(results), beam, 0), dtype=torch.int64, device=device)  # [alive, beam, step]
+    for length in range(1, max(limits, default=0) + 1):
+        logits = model.softmax(state.advance(words)).float()  # [alive * beam, vocabulary]
+        candidates = 2 * beam
+        # The best of each row first: the best of all rows are among them.
+        top, top_words = logits.topk(min(candidates, logits.shape[1]), dim=1)
+        top = top - logits.logsumexp(dim=1, keepdim=True)
+        totals = (scores[:, :, None] + top.unflatten(0, (-1, beam))).flatten(1)  # [alive, beam * candidates]
+        best, places = totals.topk(min(candidates, totals.shape[1]), dim=1)  # [alive, candidates], best first
+        origin = places // top.shape[1]  # which hypothesis each candidate continues
+        word = top_words.unflatten(0, (-1, beam)).flatten(1).gather(1, places)
+        ends = word == eos
+        _collect(results, alive, history, best, origin, ends, length)
+        # The best `beam` candidates that go on: a stable sort puts those that end behind, order kept.
+        going = torch.sort(ends.to(torch.int8), dim=1, stable=True).indices[:, :beam]
+        scores = best.masked_fill(ends, -torch.inf).gather(1, going)
+        origin, word = origin.gather(1, going), word.gather(1, going)  # [alive, beam]
+        history = torch.cat([history.gather(1, origin[:, :, None].expand(-1, -1, length - 1)), word[:, :, None]], 2)
+        done = _mark_done(results, alive, scores, history, length)
+        rows = (origin + torch.arange(len(alive), device=device)[:, None] * beam).flatten()
+        state.reorder(rows)
+        if any(done):
+            kept = torch.tensor([i for i, d in enumerate(done) if not d], dtype=torch.int64, device=device)
+            if not len(kept):
+                break
+            alive, scores, history, word = alive[kept], scores[kept], history[kept], word[kept]
+            state.keep(kept)
+        words = word.flatten()
+    return [result.finished for result in results]
+
+
+def _collect(
+    results: list[_Sentence], alive: Tensor, history: Tensor, best: Tensor, origin: Tensor, ends: Tensor, length: int
+) -> None:
+    """Takes the hypotheses that ended at this step into their sentences' results."""
+    for group, candidate in (ends & best.isfinite()).nonzero().tolist():
+        tokens = tuple(history[group, origin[group, candidate]].tolist())
+        results[alive[group]].finish(tokens, best[group, candidate].item(), length)
+
+
+def _mark_done(results: list[_Sentence], alive: Tensor, scores: Tensor, history: Tensor, length: int) -> list[bool]:
+    """Which sentences are done; one that reached its limit without an end takes its hypotheses as they are."""
+    done = []
+    for group, (sentence, best) in enumerate(zip(alive.tolist(), scores[:, 0].tolist(), strict=True)):
+        result = results[sentence]
+        done.append(result.done(best, length))
+        if done[-1] and not result.finished:
+            for tokens, log_probability in zip(history[group].tolist(), scores[group].tolist(), strict=True):
+                if log_probability > -math.inf:
+                    result.finish(tuple(tokens), log_probability, length)
+    return done

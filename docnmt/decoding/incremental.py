@@ -1,0 +1,98 @@
+"""The decoder one word at a time.
+
+What is constant for a sentence is computed once: keys and values of the source and of the context are projected when
+decoding starts, and all hypotheses of a sentence share them. Keys and values of the words so far are kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from docnmt.model.layers import CrossAttention, join_heads, split_heads
+from docnmt.model.transformer import DocumentTransformer, Memory
+
+
+@dataclass
+class Attended:
+    """Keys and values of a memory for one layer, one row a sentence, and which of them are real."""
+
+    key: Tensor  # [sentences, heads, longest, width / heads]
+    value: Tensor
+    mask: Tensor | None  # [sentences, 1, 1, longest]
+
+    def keep(self, sentences: Tensor) -> None:
+        self.key, self.value = self.key[sentences], self.value[sentences]
+        self.mask = None if self.mask is None else self.mask[sentences]
+
+
+class DecoderState:
+    """`sentences` x `beam` hypotheses in flight. Row r belongs to sentence r // beam."""
+
+    def __init__(self, model: DocumentTransformer, memory: Memory, beam: int):
+        self.model, self.beam = model, beam
+        self.step = 0
+        mask = memory.segments.attention_mask
+        self.sources = [
+            Attended(*layer.source_attention.memory(memory.states, memory.segments), mask) for layer in model.decoder
+        ]
+        self.contexts: list[Attended | None] = [None] * len(model.decoder)
+        if memory.context is not None and memory.context_segments is not None:
+            segments = memory.context_segments
+            self.contexts = [
+                None
+                if layer.context is None
+                else Attended(*layer.context.attention.memory(memory.context, segments), segments.attention_mask)
+                for layer in model.decoder
+            ]
+        # keys and values of the words so far, for each layer [rows, heads, step, width / heads]
+        self.keys: list[Tensor | None] = [None] * len(model.decoder)
+        self.values: list[Tensor | None] = [None] * len(model.decoder)
+
+    def advance(self, words: Tensor) -> Tensor:
+        """The last word of each hypothesis, [rows] -> T^(N_t) for the next one, [rows, width]"""
+        model = self.model
+        t = model.target_embedding(words, torch.full_like(words, self.step))
+        for n, layer in enumerate(model.decoder):
+            e = layer.after_attention(t, self._attend_to_words(n, t))
+            context = self.contexts[n]
+            if context is not None:
+                sublayer = self._attend(layer.context.attention, e, context)
+                e = layer.context.connection(e, sublayer)
+            g = layer.after_source_attention(e, self._attend(layer.source_attention, e, self.sources[n]))
+            t = layer.after_feed_forward(g, layer.feed_forward(g))
+        self.step += 1
+        return t
+
+    def _attend_to_words(self, n: int, t: Tensor) -> Tensor:
+        attention = self.model.decoder[n].attention
+        parts = attention.project(t)[:, None].chunk(3, dim=-1)  # 3 x [rows, 1, width]
+        query, key, value = (split_heads(part, attention.heads) for part in parts)
+        if self.step:
+            key = torch.cat([self.keys[n], key], dim=2)
+            value = torch.cat([self.values[n], value], dim=2)
+        self.keys[n], self.values[n] = key, value
+        heads = F.scaled_dot_product_attention(query, key, value)  # [rows, heads, 1, width / heads]
+        return attention.output(join_heads(heads)[:, 0])
+
+    def _attend(self, attention: CrossAttention, x: Tensor, memory: Attended) -> Tensor:
+        # The hypotheses of a sentence stand side by side as if they were positions of one query.
+        query = split_heads(attention.query(x).unflatten(0, (-1, self.beam)), attention.heads)
+        heads = F.scaled_dot_product_attention(query, memory.key, memory.value, attn_mask=memory.mask)
+        return attention.output(join_heads(heads).flatten(0, 1))
+
+    def reorder(self, rows: Tensor) -> None:
+        """Row r goes on from what row rows[r] was."""
+        for n in range(len(self.keys)):
+            self.keys[n], self.values[n] = self.keys[n][rows], self.values[n][rows]  # type: ignore[index]
+
+    def keep(self, sentences: Tensor) -> None:
+        """Only these sentences stay in the batch; the others are done."""
+        rows = (sentences[:, None] * self.beam + torch.arange(self.beam, device=sentences.device)).flatten()
+        self.reorder(rows)
+        for attended in (*self.sources, *self.contexts):
+            if attended is not None:
+                attended.keep(sentences)

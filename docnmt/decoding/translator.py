@@ -1,0 +1,277 @@
+"""Translating and scoring whole documents: the Python API behind `docnmt translate` and `docnmt score`."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from docnmt.corpora.batches import ContextRule, make_batch, pack
+from docnmt.corpora.subwords import Subwords
+from docnmt.decoding.beam import Hypothesis, beam_search
+from docnmt.document import ContextSpec, Document, ParallelDocument
+from docnmt.errors import DocnmtError
+from docnmt.model_folder import LoadedModel, load_model
+
+OFF = "off"  # passes the context modules over: the sentence model
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to decode. `context` None: as the model was trained; "off": as if it had no context modules."""
+
+    beam: int = 4
+    length_penalty: float = 0.6
+    nbest: int = 1
+    context: ContextSpec | str | None = None
+    batch_tokens: int = 4_000
+
+    def __post_init__(self) -> None:
+        if self.beam < 1 or not 1 <= self.nbest <= 2 * self.beam:
+            raise DocnmtError(f"beam {self.beam}, n-best {self.nbest}\n  Use a beam of 1 or more, n-best up to twice that.")
+
+
+@dataclass(frozen=True)
+class TranslatedSentence:
+    texts: tuple[str, ...]  # best first
+    scores: tuple[float, ...]  # log-probability over length penalty
+
+    @property
+    def text(self) -> str:
+        return self.texts[0]
+
+
+@dataclass(frozen=True)
+class TranslatedDocument:
+    id: str
+    sentences: tuple[TranslatedSentence, ...]
+
+    def as_document(self) -> Document:
+        return Document(self.id, tuple(sentence.text for sentence in self.sentences))
+
+
+@dataclass(frozen=True)
+class SentenceScore:
+    """Log-probabilities of a given translation: each piece's, the end mark's last."""
+
+    pieces: tuple[str, ...]
+    log_probabilities: tuple[float, ...]
+
+    @property
+    def total(self) -> float:
+        return sum(self.log_probabilities)
+
+
+@dataclass
+class _Unit:
+    """What is decoded at once: a sentence, or a part of one that is too long; with its context."""
+
+    source: list[int]
+    context: list[int] | None
+    best: list[Hypothesis] | None = None
+
+
+class Translator:
+    """A model ready for use. Sentences of all documents decode together; results come in order, N in and N out."""
+
+    WINDOW = 4096  # sentences sorted by length together; memory does not grow beyond it
+
+    def __init__(self, loaded: LoadedModel):
+        self.model, self.card = loaded.model, loaded.card
+        self.source, self.target = loaded.source, loaded.target
+        self.options = Options(
+            beam=self.card.decoding.beam,
+            length_penalty=self.card.decoding.length_penalty,
+            batch_tokens=self.card.decoding.batch_tokens,
+        )
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.model.parameters()).device
+
+    def translate(self, document: Document | Sequence[str], **options: object) -> list[str]:
+        """Translates one document, given as such or as a list of its sentences."""
+        if not isinstance(document, Document):
+            document = Document("document", tuple(document))
+        (result,) = self.translate_documents([document], **options)
+        return [sentence.text for sentence in result.sentences]
+
+    def translate_documents(
+        self, documents: Iterable[Document], *, context_from: Iterable[Document] | None = None, **options: object
+    ) -> Iterator[TranslatedDocument]:
+        """Translates documents as they come. `context_from` gives other documents to take the contexts from, sentence
+        by sentence (to show what a wrong context does)."""
+        chosen = replace(self.options, **options)  # type: ignore[arg-type]
+        for window in _windows(_with_contexts(documents, context_from), self.WINDOW):
+            units = [self._units(document, others, chosen) for document, others in window]
+            self._decode([unit for document in units for sentence in document for unit in sentence], chosen)
+            for (document, _), sentences in zip(window, units, strict=True):
+                yield TranslatedDocument(document.id, tuple(self._join(parts, chosen.nbest) for parts in sentences))
+
+    def score(
+        self,
+        documents: Iterable[ParallelDocument],
+        *,
+        context: ContextSpec | str | None = None,
+        context_from: Iterable[Document] | None = None,
+    ) -> Iterator[list[SentenceScore]]:
+        """For each document the log-probabilities of its own target sentences."""
+        for window in _windows(_with_contexts(documents, context_from), self.WINDOW):
+            sources, contexts, targets = [], [], []
+            for document, others in window:
+                ids, around = self._encode(document.source, others, context)
+                sources += ids
+                contexts += around
+                targets += self.target.encode(document.target)
+            scores = self._score_all(sources, contexts, targets)
+            for document, _ in window:
+                yield list(islice(scores, len(document)))
+
+    # ---- inside ----
+
+    def _rule(self, context: ContextSpec | str | None) -> ContextRule | None:
+        if context == OFF or not self.card.context.active:
+            return None
+        if isinstance(context, str):
+            context = ContextSpec.parse(context)
+        return self.card.rule(self.source, context)
+
+    def _encode(
+        self, sentences: Sequence[str], others: Sequence[str], context: ContextSpec | str | None
+    ) -> tuple[list[list[int]], list[list[int] | None]]:
+        rule = self._rule(context)
+        ids = self.source.encode(sentences)
+        around = ids if others is sentences else self.source.encode(others)
+        return ids, [None if rule is None else rule.of(around, i) for i in range(len(ids))]
+
+    def _units(self, document: Document, others: Sequence[str], options: Options) -> list[list[_Unit]]:
+        """For each sentence its units: none for an empty one, several for one beyond the model's length."""
+        ids, contexts = self._encode(document.sentences, others, options.context)
+        result = []
+        for number, (sentence, context) in enumerate(zip(ids, contexts, strict=True), 1):
+            parts = split_long(sentence, self.card.model.max_length, self.source)
+            if len(parts) > 1:
+                warnings.warn(
+                    f"document {document.id}, sentence {number}: {len(sentence):,} pieces, more than the model's "
+                    f"{self.card.model.max_length:,}; translated in {len(parts)} parts",
+                    stacklevel=2,
+                )
+            result.append([_Unit([*part, self.source.eos], context) for part in parts])
+        return result
+
+    def _decode(self, units: list[_Unit], options: Options) -> None:
+        order = sorted(range(len(units)), key=lambda i: (len(units[i].source), len(units[i].context or ())))
+        for batch in _batches([units[i] for i in order], options.batch_tokens):
+            contexts = [unit.context for unit in batch if unit.context is not None]
+            found = beam_search(
+                self.model,
+                pack([unit.source for unit in batch], self.device),
+                pack(contexts, self.device) if contexts else None,
+                bos=self.target.bos,
+                eos=self.target.eos,
+                beam=options.beam,
+                alpha=options.length_penalty,
+                nbest=options.nbest,
+            )
+            for unit, hypotheses in zip(batch, found, strict=True):
+                unit.best = hypotheses
+
+    def _join(self, parts: list[_Unit], nbest: int) -> TranslatedSentence:
+        if not parts:
+            return TranslatedSentence(("",), (0.0,))
+        texts: list[list[str]] = [[] for _ in range(nbest)]
+        scores = [0.0] * nbest
+        for part in parts:
+            assert part.best
+            found = self.target.decode([hypothesis.tokens for hypothesis in part.best])
+            for n in range(nbest):  # a sentence may have fewer hypotheses than asked for: its last stands in
+                at = min(n, len(found) - 1)
+                texts[n].append(found[at])
+                scores[n] += part.best[at].score
+        count = min(nbest, max(len(part.best or ()) for part in parts))
+        return TranslatedSentence(tuple(" ".join(t) for t in texts[:count]), tuple(scores[:count]))
+
+    @torch.inference_mode()
+    def _score_all(
+        self, sources: list[list[int]], contexts: list[list[int] | None], targets: list[list[int]]
+    ) -> Iterator[SentenceScore]:
+        results: list[SentenceScore | None] = [None] * len(sources)
+        order = np.lexsort(([len(s) for s in sources], [len(t) for t in targets]))
+        for begin in range(0, len(order), 64):
+            rows = order[begin : begin + 64]
+            around = [contexts[i] for i in rows]
+            batch = make_batch(
+                [[*sources[i], self.source.eos] for i in rows],
+                None if around[0] is None else [c for c in around if c is not None],
+                [targets[i] for i in rows],
+                self.target.bos,
+                self.target.eos,
+                self.device,
+            )
+            _, log_probabilities = self.model.loss(batch)
+            found = log_probabilities.split(batch.target_in.segments.lengths.tolist())
+            for i, values in zip(rows, found, strict=True):
+                pieces = self.target.pieces([*targets[i], self.target.eos])
+                results[i] = SentenceScore(tuple(pieces), tuple(values.tolist()))
+        return (result for result in results if result is not None)
+
+
+def load(folder: str | Path, device: str = "cpu") -> Translator:
+    """Loads a model folder for translating and scoring."""
+    return Translator(load_model(folder, device))
+
+
+def split_long(ids: list[int], limit: int, subwords: Subwords) -> list[list[int]]:
+    """Cuts a sentence of too many pieces into parts: after a mark of punctuation if there is one in the last half of
+    a part, else before a word, else anywhere. No pieces gives no parts."""
+    parts = []
+    while len(ids) > limit:
+        pieces = subwords.pieces(ids[: limit + 1])
+        half = range(limit, limit // 2, -1)
+        starts = [i for i in half if pieces[i].startswith("▁")]
+        after_mark = [i for i in starts if pieces[i - 1][-1:] in ".!?;:,。！？；：，"]
+        cut = (after_mark or starts or [limit])[0]
+        parts.append(ids[:cut])
+        ids = ids[cut:]
+    return [*parts, ids] if ids else parts
+
+
+def _with_contexts(
+    documents: Iterable[Document] | Iterable[ParallelDocument], context_from: Iterable[Document] | None
+) -> Iterator[tuple[Document | ParallelDocument, Sequence[str]]]:
+    """Each document with the sentences its contexts are derived from: its own unless others are given."""
+    others = None if context_from is None else iter(context_from)
+    for document in documents:
+        own = document.sentences if isinstance(document, Document) else document.source
+        yield document, own if others is None else next(others).sentences
+
+
+def _windows(pairs: Iterator[tuple[Document, Sequence[str]]], size: int) -> Iterator[list]:
+    window, sentences = [], 0
+    for pair in pairs:
+        window.append(pair)
+        sentences += len(pair[0])
+        if sentences >= size:
+            yield window
+            window, sentences = [], 0
+    if window:
+        yield window
+
+
+def _batches(units: list[_Unit], budget: int) -> Iterator[list[_Unit]]:
+    """Runs of units whose padded source and context tokens stay within the budget; one unit at least."""
+    batch: list[_Unit] = []
+    source = context = 0
+    for unit in units:
+        source, context = max(source, len(unit.source)), max(context, len(unit.context or ()))
+        if batch and (source + context) * (len(batch) + 1) > budget:
+            yield batch
+            batch, source, context = [], len(unit.source), len(unit.context or ())
+        batch.append(unit)
+    if batch:
+        yield batch

@@ -1,0 +1,97 @@
+"""Documents, and the one rule by which a sentence gets its context.
+
+A document is an ordered run of sentences. Everything in docnmt (a corpus, a file, a request, a test set) is an
+iterable of documents, and contexts are derived from them here, never asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from docnmt.errors import DocnmtError
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document in one language."""
+
+    id: str
+    sentences: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.sentences)
+
+
+@dataclass(frozen=True, slots=True)
+class ParallelDocument:
+    """A document and its translation, sentence by sentence."""
+
+    id: str
+    source: tuple[str, ...]
+    target: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.source) != len(self.target):
+            raise DocnmtError(
+                f"document {self.id}: {len(self.source)} source sentences but {len(self.target)} target sentences\n"
+                "  Give each source sentence exactly one target sentence."
+            )
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+
+@dataclass(frozen=True, slots=True)
+class ContextSpec:
+    """How many neighbouring source sentences a sentence sees (the paper: two before, none after)."""
+
+    previous: int = 2
+    following: int = 0
+
+    def __post_init__(self) -> None:
+        if self.previous < 0 or self.following < 0:
+            raise DocnmtError(f"a context cannot have a negative number of sentences: {self}\n  Use 0 or more.")
+
+    @classmethod
+    def parse(cls, text: str) -> ContextSpec:
+        """`previous=2,following=1`, or `none` for no sentences at all."""
+        if text == "none":
+            return NO_CONTEXT
+        counts = {"previous": 0, "following": 0}
+        for part in text.split(","):
+            name, _, number = part.strip().partition("=")
+            if name not in counts or not number.isdecimal():
+                raise DocnmtError(
+                    f"cannot read the context {text!r}\n"
+                    "  Write previous=N, following=N, both with a comma between them, or none."
+                )
+            counts[name] = int(number)
+        return cls(**counts)
+
+
+NO_CONTEXT = ContextSpec(previous=0, following=0)
+
+
+def context_positions(position: int, length: int, spec: ContextSpec) -> range | tuple[int, ...]:
+    """The positions, in reading order, of the sentences that sentence `position` of `length` sees as context.
+
+    Never leaves the document; empty where there is no neighbour.
+    """
+    before = range(max(0, position - spec.previous), position)
+    after = range(position + 1, min(length, position + 1 + spec.following))
+    return (*before, *after)
+
+
+def context_sentences(sentences: Sequence[str], position: int, spec: ContextSpec) -> tuple[str, ...]:
+    """The context of one sentence as text."""
+    return tuple(sentences[i] for i in context_positions(position, len(sentences), spec))
+
+
+def trim_to_budget(before: int, after: int, budget: int) -> tuple[int, int]:
+    """How many tokens of the context before and after to keep when only `budget` fit.
+
+    The far ends go first: what is kept is next to the sentence. Each side may use what the other leaves free.
+    """
+    keep_before = min(before, max(budget - after, (budget + 1) // 2))
+    return keep_before, min(after, budget - keep_before)

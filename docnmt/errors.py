@@ -1,0 +1,65 @@
+"""Errors meant for people: each says what is wrong, where, and what to do about it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+
+class DocnmtError(Exception):
+    """A problem the user can mend. The command line prints it without a traceback."""
+
+
+class BadInput(DocnmtError):
+    """One bad place in somebody's data.
+
+    `kind` is a short stable name ("empty side", "bad UTF-8") under which skipped cases are counted.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        problem: str,
+        remedy: str,
+        *,
+        file: str = "",
+        document: str = "",
+        line: int | None = None,
+    ):
+        self.kind, self.problem, self.remedy = kind, problem, remedy
+        self.file, self.document, self.line = file, document, line
+        place = [file] if file else []
+        if line is not None:
+            place.append(f"line {line}")
+        if document:
+            place.append(f"document {document}")
+        where = ", ".join(place)
+        super().__init__(f"{where}: {problem}\n  {remedy}" if where else f"{problem}\n  {remedy}")
+
+
+# What to do with bad input: raise (the default) or count and go on (--skip-bad).
+OnBad = Callable[[BadInput], None]
+
+
+def raise_bad(error: BadInput) -> None:
+    raise error
+
+
+class SkipBad:
+    """Counts bad places by kind instead of raising, keeping the first of each kind as an example."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self.examples: dict[str, BadInput] = {}
+
+    def __call__(self, error: BadInput) -> None:
+        self.counts[error.kind] += 1
+        self.examples.setdefault(error.kind, error)
+
+    def report(self) -> str:
+        if not self.counts:
+            return "skipped nothing"
+        lines = [f"skipped {self.counts.total():,} bad places:"]
+        for kind, count in self.counts.most_common():
+            lines.append(f"  {count:>8,}  {kind}  (first: {str(self.examples[kind]).splitlines()[0]})")
+        return "\n".join(lines)

@@ -1,0 +1,151 @@
+"""Document-level context: sections 2.2 and 2.3 of the paper, in its order.
+
+The paper's symbols here:
+    X_c     embedded words of the context           C^(n)   annotation after layer n of the context encoder
+    B^(n)   encoder state after self-attention      D^(n)   the same after context attention
+    E^(n)   decoder state after self-attention      F^(n)   the same after context attention
+    H       input of a sub-layer                    lambda  the gate, for each position and dimension
+Every parameter made in this file belongs to theta_d, and its name says so: it lies under a module whose name starts
+with "context" (see `is_document_parameter`).
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from docnmt.errors import DocnmtError
+from docnmt.model.layers import CrossAttention, FeedForward, Residual, SelfAttention
+from docnmt.model.segments import Segments
+
+
+def is_document_parameter(name: str) -> bool:
+    """Whether a parameter is in theta_d (trained in step 2) or in theta_s (trained in step 1, then frozen)."""
+    return any(part.startswith("context") for part in name.split("."))
+
+
+# ---- 2.2 Document-level context representation ----
+
+
+class ContextEncoderLayer(nn.Module):
+    def __init__(self, width: int, filter_width: int, heads: int, dropout: float):
+        super().__init__()
+        self.attention = SelfAttention(width, heads)
+        self.after_attention = Residual(width, dropout)
+        self.feed_forward = FeedForward(width, filter_width)
+        self.after_feed_forward = Residual(width, dropout)
+
+    def forward(self, c: Tensor, segments: Segments) -> Tensor:
+        a = self.after_attention(c, self.attention(c, segments))  # A^(n) = MultiHead(C^(n-1), C^(n-1), C^(n-1))
+        return self.after_feed_forward(a, self.feed_forward(a))  # C^(n) = [FNN(A_1); ...; FNN(A_M)]
+
+
+class ContextEncoder(nn.Module):
+    """X_c -> C^(N_c), with C^(0) = X_c."""
+
+    def __init__(self, layers: int, width: int, filter_width: int, heads: int, dropout: float):
+        super().__init__()
+        self.layers = nn.ModuleList(ContextEncoderLayer(width, filter_width, heads, dropout) for _ in range(layers))
+
+    def forward(self, x_c: Tensor, segments: Segments) -> Tensor:
+        for layer in self.layers:
+            x_c = layer(x_c, segments)
+        return x_c
+
+
+# ---- 2.3 Document-level context integration ----
+
+
+class ContextAttention(nn.Module):
+    """The added sub-layer: D^(n) = MultiHead(B^(n), C^(N_c), C^(N_c)); in the decoder F^(n) from E^(n)."""
+
+    def __init__(self, width: int, heads: int, connection: str, start: str):
+        super().__init__()
+        self.attention = CrossAttention(width, heads)
+        self.connection = make_connection(connection, start, width)
+        if start == "sentence":
+            # SubLayer(H) is zero at first, so the model starts as the sentence model; yet the output matrix has a
+            # gradient from the first update on, and through it, once it has moved, all the rest.
+            nn.init.zeros_(self.attention.output.weight)
+
+    def forward(self, h: Tensor, segments: Segments, context: Tensor, context_segments: Segments) -> Tensor:
+        return self.connection(h, self.attention(h, segments, context, context_segments))
+
+
+# ---- 2.3.3 Context gating ----
+
+
+class Gate(nn.Module):
+    """lambda = sigmoid(W_i H + W_s SubLayer(H)), per position and per dimension, without bias."""
+
+    def __init__(self, width: int):
+        super().__init__()
+        self.w_i = nn.Linear(width, width, bias=False)
+        self.w_s = nn.Linear(width, width, bias=False)
+        nn.init.xavier_uniform_(self.w_i.weight)
+        nn.init.xavier_uniform_(self.w_s.weight)
+
+    def forward(self, h: Tensor, sublayer: Tensor) -> Tensor:
+        return torch.sigmoid(self.w_i(h) + self.w_s(sublayer))
+
+
+class PaperGating(nn.Module):
+    """Gating(H) = lambda H + (1 - lambda) SubLayer(H), then LayerNorm; no dropout, as the released code."""
+
+    def __init__(self, width: int):
+        super().__init__()
+        self.gate = Gate(width)
+        self.norm = nn.LayerNorm(width)
+
+    def forward(self, h: Tensor, sublayer: Tensor) -> Tensor:
+        return self.norm(torch.lerp(sublayer, h, self.gate(h, sublayer)))
+
+
+class PaperResidual(nn.Module):
+    """Residual(H) = H + SubLayer(H), then LayerNorm: the row "w/o" of the paper's gating table."""
+
+    def __init__(self, width: int):
+        super().__init__()
+        self.norm = nn.LayerNorm(width)
+
+    def forward(self, h: Tensor, sublayer: Tensor) -> Tensor:
+        return self.norm(h + sublayer)
+
+
+class IdentityGating(nn.Module):
+    """H + (1 - lambda) SubLayer(H): with SubLayer(H) = 0 at the start of step 2 it changes nothing."""
+
+    def __init__(self, width: int):
+        super().__init__()
+        self.gate = Gate(width)
+
+    def forward(self, h: Tensor, sublayer: Tensor) -> Tensor:
+        return torch.addcmul(h, 1 - self.gate(h, sublayer), sublayer)
+
+
+class IdentityResidual(nn.Module):
+    """H + SubLayer(H) without a norm: with SubLayer(H) = 0 at the start of step 2 it changes nothing."""
+
+    def __init__(self, width: int):
+        super().__init__()
+
+    def forward(self, h: Tensor, sublayer: Tensor) -> Tensor:
+        return h + sublayer
+
+
+CONNECTIONS: dict[tuple[str, str], type[nn.Module]] = {
+    ("gate", "paper"): PaperGating,
+    ("residual", "paper"): PaperResidual,
+    ("gate", "sentence"): IdentityGating,
+    ("residual", "sentence"): IdentityResidual,
+}
+
+
+def make_connection(connection: str, start: str, width: int) -> nn.Module:
+    try:
+        return CONNECTIONS[connection, start](width)
+    except KeyError:
+        raise DocnmtError(
+            f"no context connection {connection!r} with start {start!r}\n"
+            '  connection is "gate" or "residual"; start is "paper" or "sentence".'
+        ) from None

@@ -1,0 +1,157 @@
+"""The parts that Vaswani et al. (2017) gave: attention, feed-forward, residual connection, embeddings.
+
+All work on packed rows, [tokens, width] (see segments.py). Post-norm, as the paper.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from docnmt.model.segments import Segments
+
+
+class Embedding(nn.Module):
+    """Word embedding, scaled by the root of the width, plus sinusoidal positions."""
+
+    def __init__(self, vocabulary: int, width: int):
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(vocabulary, width))
+        nn.init.normal_(self.weight, std=width**-0.5)
+        self.scale = math.sqrt(width)
+
+    def forward(self, tokens: Tensor, positions: Tensor) -> Tensor:
+        """tokens, positions: [tokens] -> [tokens, width]"""
+        # The table grows with the longest sentence seen instead of being a buffer with a limit.
+        table = sinusoids(int(positions.max()) + 1 if len(positions) else 1, self.weight.shape[1], self.weight.device)
+        return F.embedding(tokens, self.weight) * self.scale + table[positions]
+
+
+_tables: dict[tuple[int, torch.device], Tensor] = {}
+
+
+def sinusoids(length: int, width: int, device: torch.device) -> Tensor:
+    """[length or more, width]: sines in the first half, cosines in the second (made once a width and device)."""
+    table = _tables.get((width, device))
+    if table is None or len(table) < length:
+        places = torch.arange(max(256, 2 * length), dtype=torch.float32)
+        rates = torch.exp(torch.arange(width // 2) * (-math.log(10000.0) / max(1, width // 2 - 1)))
+        angles = places[:, None] * rates  # [length, width / 2]
+        table = F.pad(torch.cat([angles.sin(), angles.cos()], dim=1), (0, width % 2)).to(device)
+        _tables[width, device] = table
+    return table
+
+
+def linear(inputs: int, outputs: int) -> nn.Linear:
+    layer = nn.Linear(inputs, outputs)
+    nn.init.xavier_uniform_(layer.weight)
+    nn.init.zeros_(layer.bias)
+    return layer
+
+
+def split_heads(x: Tensor, heads: int) -> Tensor:
+    """[segments, length, width] -> [segments, heads, length, width / heads]"""
+    return x.unflatten(-1, (heads, -1)).transpose(1, 2)
+
+
+def join_heads(x: Tensor) -> Tensor:
+    """[segments, heads, length, width / heads] -> [segments, length, width]"""
+    return x.transpose(1, 2).flatten(2)
+
+
+class SelfAttention(nn.Module):
+    """MultiHead(X, X, X); one matrix makes queries, keys and values."""
+
+    def __init__(self, width: int, heads: int, causal: bool = False):
+        super().__init__()
+        self.heads, self.causal = heads, causal
+        self.query_key_value = linear(width, 3 * width)
+        for part in self.query_key_value.weight.data.split(width):  # three square matrices, each with its own fan-out
+            nn.init.xavier_uniform_(part)
+        self.output = linear(width, width)
+
+    def project(self, x: Tensor) -> Tensor:
+        """[tokens, width] -> [tokens, 3 * width]: query, key, value side by side."""
+        return self.query_key_value(x)
+
+    def forward(self, x: Tensor, segments: Segments) -> Tensor:
+        parts = segments.pad(self.project(x)).chunk(3, dim=-1)  # 3 x [segments, longest, width]
+        query, key, value = (split_heads(part, self.heads) for part in parts)
+        # Padding stands behind the last token, so the causal mask hides it already.
+        mask = None if self.causal else segments.attention_mask
+        heads = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, is_causal=self.causal)
+        return self.output(segments.unpad(join_heads(heads)))
+
+
+class CrossAttention(nn.Module):
+    """MultiHead(X, M, M); keys and values of the memory M are made once, however often they are attended to."""
+
+    def __init__(self, width: int, heads: int):
+        super().__init__()
+        self.heads = heads
+        self.query = linear(width, width)
+        self.key_value = linear(width, 2 * width)
+        for part in self.key_value.weight.data.split(width):
+            nn.init.xavier_uniform_(part)
+        self.output = linear(width, width)
+
+    def memory(self, states: Tensor, segments: Segments) -> tuple[Tensor, Tensor]:
+        """[memory tokens, width] -> keys and values, each [segments, heads, longest, width / heads]"""
+        key, value = segments.pad(self.key_value(states)).chunk(2, dim=-1)
+        return split_heads(key, self.heads), split_heads(value, self.heads)
+
+    def forward(self, x: Tensor, segments: Segments, memory: Tensor, memory_segments: Segments) -> Tensor:
+        query = split_heads(segments.pad(self.query(x)), self.heads)  # [segments, heads, longest, width / heads]
+        key, value = self.memory(memory, memory_segments)
+        heads = F.scaled_dot_product_attention(query, key, value, attn_mask=memory_segments.attention_mask)
+        return self.output(segments.unpad(join_heads(heads)))
+
+
+class FeedForward(nn.Module):
+    """FNN, the same at every position."""
+
+    def __init__(self, width: int, filter_width: int):
+        super().__init__()
+        self.inner = linear(width, filter_width)
+        self.outer = linear(filter_width, width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.outer(F.relu(self.inner(x), inplace=True))
+
+
+class Dropout(nn.Module):
+    """Dropout from 16 random bits an element: on a CPU several times faster than torch's own, which draws a number each."""
+
+    def __init__(self, rate: float):
+        super().__init__()
+        self.rate = rate
+        # An element is dropped where its 16 bits, read as -32768 ... 32767, fall below this.
+        self.threshold = round(rate * 65536) - 32768
+
+    def noise(self, x: Tensor) -> Tensor:
+        """0 where an element is dropped, 1 / (1 - rate) elsewhere; shaped as x."""
+        bits = torch.empty((x.numel() + 3) // 4, dtype=torch.int64, device=x.device).random_(-(2**63), None)
+        lanes = bits.view(torch.int16)[: x.numel()].view(x.shape)
+        return torch.where(lanes >= self.threshold, 1 / (1 - self.rate), 0.0).to(x.dtype)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * self.noise(x) if self.training and self.rate else x
+
+    def add(self, h: Tensor, x: Tensor) -> Tensor:
+        """h + dropout(x), in one pass"""
+        return torch.addcmul(h, x, self.noise(x)) if self.training and self.rate else h + x
+
+
+class Residual(nn.Module):
+    """LayerNorm(H + SubLayer(H)), with dropout on the sub-layer's output."""
+
+    def __init__(self, width: int, dropout: float):
+        super().__init__()
+        self.norm = nn.LayerNorm(width)
+        self.dropout = Dropout(dropout)
+
+    def forward(self, h: Tensor, sublayer: Tensor) -> Tensor:
+        return self.norm(self.dropout.add(h, sublayer))

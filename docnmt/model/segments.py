@@ -1,0 +1,71 @@
+"""A batch as one long row of tokens.
+
+Embeddings, feed-forward networks, gates and norms are position-wise: they need not know which sentence a token belongs
+to. So a batch is kept *packed*, [tokens, width], without padding. Only attention looks across positions; it alone asks
+`Segments` to lay the tokens out as [segments, longest, ...] and to take the padding away again.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+class Segments:
+    """Where the segments (sentences, contexts) of a packed row lie."""
+
+    def __init__(self, lengths: Tensor):
+        self.lengths = lengths  # [segments]
+        self.count = len(lengths)
+        self.longest = int(lengths.max()) if self.count else 0
+        self.dense = bool((lengths == self.longest).all())
+        places = torch.arange(self.longest, device=lengths.device)  # [longest]
+        self.mask = places < lengths[:, None]  # [segments, longest], True where a token stands
+        self.index = self.mask.flatten().nonzero().squeeze(1)  # [tokens], each token's row in the padded layout
+        self.positions = places.repeat(self.count)[self.index]  # [tokens], 0, 1, 2 ... anew in each segment
+
+    @property
+    def attention_mask(self) -> Tensor | None:
+        """[segments, 1, 1, longest] for keys, True = may attend; None where there is no padding to hide."""
+        return None if self.dense else self.mask[:, None, None, :]
+
+    def pad(self, packed: Tensor) -> Tensor:
+        """[tokens, width] -> [segments, longest, width], zeros behind each segment's end."""
+        if not self.dense:
+            packed = _Pad.apply(packed, self.index, self.count * self.longest)
+        return packed.view(self.count, self.longest, -1)
+
+    def unpad(self, padded: Tensor) -> Tensor:
+        """[segments, longest, width] -> [tokens, width]."""
+        rows = padded.reshape(self.count * self.longest, -1)
+        return rows if self.dense else _Unpad.apply(rows, self.index)
+
+
+def _spread(packed: Tensor, index: Tensor, rows: int) -> Tensor:
+    return packed.new_zeros(rows, packed.shape[1]).index_copy_(0, index, packed)
+
+
+# Each is the other's derivative; autograd's own derivative of index_select adds row by row, which is slow on a CPU.
+class _Pad(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, packed: Tensor, index: Tensor, rows: int) -> Tensor:  # type: ignore[no-untyped-def]
+        ctx.save_for_backward(index)
+        return _spread(packed, index, rows)
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[no-untyped-def]
+        (index,) = ctx.saved_tensors
+        return gradient.index_select(0, index), None, None
+
+
+class _Unpad(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, padded: Tensor, index: Tensor) -> Tensor:  # type: ignore[no-untyped-def]
+        ctx.save_for_backward(index)
+        ctx.rows = padded.shape[0]
+        return padded.index_select(0, index)
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor) -> tuple[Tensor, None]:  # type: ignore[no-untyped-def]
+        (index,) = ctx.saved_tensors
+        return _spread(gradient, index, ctx.rows), None

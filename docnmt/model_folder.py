@@ -1,0 +1,103 @@
+"""A model is a folder: weights.safetensors, config.json, source.spm, target.spm. It knows its own settings.
+
+Nothing in it is code: safetensors and JSON cannot run anything when they are loaded.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from docnmt.config import ContextConfig, DecodingConfig, ModelConfig, from_table
+from docnmt.corpora.batches import ContextRule
+from docnmt.corpora.subwords import Subwords
+from docnmt.document import ContextSpec
+from docnmt.errors import DocnmtError
+from docnmt.files_on_disk import folder_atomically, write_json
+from docnmt.model.transformer import DocumentTransformer
+from docnmt.version import __version__
+
+
+@dataclass(frozen=True)
+class ModelCard:
+    """All that is needed to build a model but its weights."""
+
+    model: ModelConfig
+    context: ContextConfig
+    decoding: DecodingConfig
+    source_language: str
+    target_language: str
+
+    def as_sentence_model(self) -> ModelCard:
+        return replace(self, context=replace(self.context, kind="none"))
+
+    def rule(self, source: Subwords, spec: ContextSpec | None = None) -> ContextRule:
+        return ContextRule(spec or self.context.spec, self.context.max_tokens, source.bos, source.eos)
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    model: DocumentTransformer
+    card: ModelCard
+    source: Subwords
+    target: Subwords
+
+
+def weights_of(model: DocumentTransformer) -> dict[str, Tensor]:
+    """Every parameter once: tied ones under their first name."""
+    return {name: parameter.detach() for name, parameter in model.named_parameters()}
+
+
+def save_model(
+    folder: Path, weights: dict[str, Tensor], card: ModelCard, source: Subwords, target: Subwords, notes: dict
+) -> None:
+    with folder_atomically(folder) as temporary:
+        save_file({name: tensor.contiguous().cpu() for name, tensor in weights.items()}, temporary / "weights.safetensors")
+        write_json(temporary / "config.json", {"docnmt": __version__, **asdict(card), "notes": notes})
+        source.save(temporary / "source.spm")
+        target.save(temporary / "target.spm")
+
+
+def load_card(folder: str | Path) -> ModelCard:
+    path = Path(folder) / "config.json"
+    try:
+        table = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise DocnmtError(
+            f"{folder}: not a model folder (it has no config.json)\n"
+            "  Give the folder `model` that training wrote, for example runs/demo/document/model."
+        ) from None
+    except (OSError, ValueError) as error:
+        raise DocnmtError(f"{path}: cannot be read ({error})\n  Copy the model folder again.") from None
+    known = {key: table[key] for key in ModelCard.__dataclass_fields__ if key in table}
+    return from_table(ModelCard, known, str(path))
+
+
+def load_weights(path: Path) -> dict[str, Tensor]:
+    try:
+        return load_file(path)
+    except (OSError, SafetensorError) as error:
+        raise DocnmtError(f"{path}: damaged or missing ({error})\n  Copy the folder again.") from None
+
+
+def load_model(folder: str | Path, device: torch.device | str = "cpu") -> LoadedModel:
+    folder = Path(folder)
+    card = load_card(folder)
+    source, target = Subwords.load(folder / "source.spm"), Subwords.load(folder / "target.spm")
+    with torch.device("meta"):  # no time spent on initial values that the file replaces
+        model = DocumentTransformer(card.model, card.context, len(source), len(target))
+    model.to_empty(device=device)
+    weights = load_weights(folder / "weights.safetensors")
+    try:
+        missing = model.load_weights(weights)
+    except (KeyError, RuntimeError) as error:
+        raise DocnmtError(f"{folder}: weights and config.json do not agree ({error})\n  Copy it again.") from None
+    if missing:
+        raise DocnmtError(f"{folder}: weights are missing, {missing[0]} first\n  Copy the model folder again.")
+    return LoadedModel(model.eval(), card, source, target)

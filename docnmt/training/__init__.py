@@ -1,0 +1,1 @@
+"""The training loop, the two steps, checkpoints, validation, data parallel."""

@@ -1,0 +1,130 @@
+"""Checkpoints: folders of safetensors and JSON that are whole or not there at all.
+
+    checkpoints/update-00001000/
+        weights.safetensors     what is trained (frozen weights stay in the model folder they came from)
+        optimizer.safetensors   Adam's two moments of each of them
+        state.json              update, data position, best validations, running sums, sizes of the files above
+
+Random numbers need no room: they are a function of the seed and the update (see loop.py).
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from docnmt.corpora.batches import Position
+from docnmt.files_on_disk import folder_atomically, write_json
+from docnmt.progress import Progress
+
+KEEP = 2  # should the last one be damaged, there is one before it
+
+
+@dataclass
+class State:
+    """Where training is; together with the weights and the optimiser, all that the rest of the run depends on."""
+
+    update: int = 0
+    position: Position = field(default_factory=Position)
+    best: list[tuple[float, int]] = field(default_factory=list)  # (lower is better, update), best first
+    without_gain: int = 0  # validations since the best one
+    running_loss: float = 0.0  # since the last line of the record
+    running_tokens: int = 0
+    settings: dict[str, Any] = field(default_factory=dict)  # what the run was started with
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, table: dict[str, Any]) -> State:
+        return cls(
+            **{
+                **table,
+                "position": Position(**table["position"]),
+                "best": [(score, update) for score, update in table["best"]],
+            }
+        )
+
+
+class Checkpoints:
+    def __init__(self, folder: Path, progress: Progress):
+        self.folder, self.progress = folder, progress
+
+    def all(self) -> list[Path]:
+        """Oldest first."""
+        return sorted(self.folder.glob("update-*"))
+
+    def save(self, state: State, trained: dict[str, nn.Parameter], optimizer: torch.optim.Optimizer) -> bool:
+        """Writes a checkpoint; on failure (a full disk) the one before stays and the run can go on."""
+        try:
+            with folder_atomically(self.folder / f"update-{state.update:08d}") as folder:
+                save_file({n: p.detach().cpu().contiguous() for n, p in trained.items()}, folder / "weights.safetensors")
+                save_file(_moments(trained, optimizer), folder / "optimizer.safetensors")
+                sizes = {file.name: file.stat().st_size for file in folder.iterdir()}
+                write_json(folder / "state.json", {**state.as_json(), "files": sizes})
+        except (OSError, SafetensorError) as error:
+            last = self.all()
+            kept = f"the one of {last[-1].name} stays and is usable" if last else "there is none before it"
+            self.progress.say(f"could not save a checkpoint ({error}); {kept}. Make room; training goes on.")
+            return False
+        for old in self.all()[:-KEEP]:
+            shutil.rmtree(old)
+        return True
+
+    def load(self, trained: dict[str, nn.Parameter], optimizer: torch.optim.Optimizer) -> State | None:
+        """Takes up the newest whole checkpoint; None where there is none."""
+        for folder in reversed(self.all()):
+            try:
+                table = json.loads((folder / "state.json").read_text(encoding="utf-8"))
+                for name, size in table.pop("files").items():
+                    if (folder / name).stat().st_size != size:
+                        raise OSError(f"{name} is {(folder / name).stat().st_size:,} bytes, should be {size:,}")
+                weights, moments = load_file(folder / "weights.safetensors"), load_file(folder / "optimizer.safetensors")
+                state = State.from_json(table)
+            except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
+                self.progress.say(f"{folder} is damaged ({error}); going back to the one before it")
+                continue
+            with torch.no_grad():
+                for name, parameter in trained.items():
+                    parameter.copy_(weights[name])
+            _restore(trained, optimizer, moments, state.update)
+            return state
+        return None
+
+    def states(self) -> list[State]:
+        found = []
+        for folder in self.all():
+            table = json.loads((folder / "state.json").read_text(encoding="utf-8"))
+            table.pop("files")
+            found.append(State.from_json(table))
+        return found
+
+
+def _moments(trained: dict[str, nn.Parameter], optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    return {
+        f"{kind}.{name}": optimizer.state[parameter][kind].cpu().contiguous()
+        for name, parameter in trained.items()
+        if parameter in optimizer.state
+        for kind in ("exp_avg", "exp_avg_sq")
+    }
+
+
+def _restore(
+    trained: dict[str, nn.Parameter], optimizer: torch.optim.Optimizer, moments: dict[str, Tensor], update: int
+) -> None:
+    for name, parameter in trained.items():
+        if f"exp_avg.{name}" not in moments:
+            continue
+        optimizer.state[parameter] = {
+            "step": torch.tensor(float(update), device=parameter.device),
+            "exp_avg": moments[f"exp_avg.{name}"].to(parameter.device),
+            "exp_avg_sq": moments[f"exp_avg_sq.{name}"].to(parameter.device),
+        }

@@ -1,0 +1,224 @@
+"""The training loop of one step.
+
+Everything random in an update is a function of (seed, update, batch): which batches it takes, and its dropout. So an
+update is the same whether the run before it was one piece or many, and however many processes share it.
+"""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+
+from docnmt.config import HardwareConfig, StepConfig
+from docnmt.corpora.batches import Examples, Stream
+from docnmt.errors import DocnmtError
+from docnmt.files_on_disk import folder_atomically
+from docnmt.model.transformer import DocumentTransformer
+from docnmt.model_folder import load_weights, weights_of
+from docnmt.progress import Progress
+from docnmt.training.checkpoint import Checkpoints, State
+from docnmt.training.memory import keep_freed_memory
+from docnmt.training.parallel import Group
+from docnmt.training.record import Record
+from docnmt.training.schedule import learning_rate
+from docnmt.training.validation import Validation
+
+# Settings that may change between the parts of a run: they say how long it goes on, not what it computes.
+FREE_SETTINGS = ("updates", "patience", "checkpoint_every", "average")
+
+
+class Interrupted(Exception):
+    """SIGINT or SIGTERM: the state is saved, the run can be resumed."""
+
+
+class Trainer:
+    def __init__(
+        self,
+        folder: Path,
+        model: DocumentTransformer,
+        examples: Examples,
+        config: StepConfig,
+        *,
+        seed: int,
+        settings: dict[str, Any],
+        validate: Callable[[], Validation] | None,
+        metric: str,
+        group: Group,
+        hardware: HardwareConfig,
+        progress: Progress,
+    ):
+        self.folder, self.model, self.examples, self.config = folder, model, examples, config
+        self.seed, self.settings = seed, settings
+        self.validate, self.metric, self.group, self.progress = validate, metric, group, progress
+        self.device = next(model.parameters()).device
+        self.autocast = torch.autocast(self.device.type, torch.bfloat16, enabled=hardware.bf16)
+        if hardware.compile:
+            model.forward = torch.compile(model.forward, dynamic=True)  # type: ignore[method-assign]
+        self.trained = {name: p for name, p in model.named_parameters() if p.requires_grad}
+        self.optimizer = torch.optim.Adam(self.trained.values(), lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True)
+        self.stream = Stream(examples, config.batch_tokens, seed)
+        self.checkpoints = Checkpoints(folder / "checkpoints", progress)
+        self.stop_signal: signal.Signals | None = None
+
+    def run(self) -> State:
+        """Trains from where the folder is to the end; returns the last state."""
+        keep_freed_memory()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        state = self._take_up()
+        if not self._finished(state):
+            record = Record(self.folder, state.update) if self.group.first else None
+            with self._signals(), self.progress.bar("train", self.config.updates, "updates") as advance:
+                advance(state.update)
+                self.model.train()
+                self._train(state, record, advance)
+        return state
+
+    def final_weights(self, state: State) -> dict[str, Tensor]:
+        """The best validation's weights, or the mean of the best few; the last ones where nothing was validated."""
+        weights = weights_of(self.model)
+        chosen = [self._best_folder(update) for _, update in state.best[: max(1, self.config.average)]]
+        if chosen:
+            found = [load_weights(folder / "weights.safetensors") for folder in chosen]
+            weights |= {name: torch.stack([w[name] for w in found]).mean(0) for name in found[0]}
+        return weights
+
+    # ---- one update after another ----
+
+    def _train(self, state: State, record: Record | None, advance: Callable[..., None]) -> None:
+        config = self.config
+        clock, words_since = time.monotonic(), 0
+        while not self._finished(state):
+            loss, tokens, norm = self._update(state)
+            state.running_loss += loss
+            state.running_tokens += tokens
+            words_since += tokens
+            seconds = time.monotonic() - clock
+            note = f"loss {state.running_loss / state.running_tokens:.3f}  {words_since / max(seconds, 1e-9):,.0f} tok/s"
+            advance(1, note=note)
+            if state.update % config.log_every == 0:
+                mean = state.running_loss / state.running_tokens
+                if record is not None:
+                    rate = learning_rate(state.update, self.model.model_config.width, config.warmup, config.learning_rate)
+                    record.metrics(
+                        "train", state.update, epoch=state.position.epoch, loss=mean, gradient_norm=norm, learning_rate=rate
+                    )
+                    record.speed(state.update, target_tokens_per_second=words_since / seconds, seconds=seconds)
+                state.running_loss, state.running_tokens = 0.0, 0
+                clock, words_since = time.monotonic(), 0
+            validated = self._due(state, config.validate_every) and self.validate is not None
+            if validated:
+                self._validate(state, record)
+                clock, words_since = time.monotonic(), 0
+            stop = self.group.any(self.stop_signal is not None, self.device)
+            if validated or stop or self._due(state, config.checkpoint_every):
+                self._save(state)
+            if stop and not self._finished(state):
+                raise Interrupted(f"stopped at update {state.update}; run the same command again to go on from there")
+
+    def _due(self, state: State, every: int) -> bool:
+        return state.update % every == 0 or state.update >= self.config.updates
+
+    def _finished(self, state: State) -> bool:
+        patient = not self.config.patience or state.without_gain < self.config.patience
+        return state.update >= self.config.updates or not patient
+
+    def _update(self, state: State) -> tuple[float, int, float]:
+        """One update; returns summed smoothed loss, target tokens and the gradient's norm."""
+        batches, position = self.stream.take(state.position, self.config.accumulation * self.group.size)
+        tokens = int(sum(self.examples.target_lengths[batch].sum() for batch in batches))
+        total = torch.zeros((), dtype=torch.float64, device=self.device)
+        for number, rows in self.group.share(list(enumerate(batches))):
+            torch.manual_seed(int(np.random.SeedSequence([self.seed, state.update, number]).generate_state(1)[0]))
+            with self.autocast:
+                loss, _ = self.model.loss(self.examples.batch(rows, self.device), self.config.smoothing)
+            (loss / tokens).backward()
+            total += loss.detach()
+        self.group.sum_gradients(self.trained.values())
+        limit = self.config.clip or float("inf")
+        norm = float(torch.nn.utils.clip_grad_norm_(self.trained.values(), limit))
+        if not np.isfinite(norm):
+            raise DocnmtError(
+                f"the gradient is not finite at update {state.update + 1}\n"
+                "  Lower the learning rate, or set clip = 1.0 in the step's section of the recipe."
+            )
+        rate = learning_rate(
+            state.update + 1, self.model.model_config.width, self.config.warmup, self.config.learning_rate
+        )
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        state.update += 1
+        state.position = position
+        return float(self.group.sum(total)), tokens, norm
+
+    # ---- validation, the best weights ----
+
+    def _validate(self, state: State, record: Record | None) -> None:
+        assert self.validate is not None
+        result = self.validate()
+        score = -result.bleu if self.metric == "bleu" and result.bleu is not None else result.loss
+        better = not state.best or score < state.best[0][0]
+        state.without_gain = 0 if better else state.without_gain + 1
+        state.best = sorted([*state.best, (score, state.update)])[: max(1, self.config.average)]
+        if record is not None:
+            record.metrics("validation", state.update, **result.as_dict())
+        self.progress.say(f"update {state.update:,}: {result}{'  best' if better else ''}")
+        if self.group.first and any(update == state.update for _, update in state.best):
+            with folder_atomically(self._best_folder(state.update)) as folder:
+                trained = {n: p.detach().cpu().contiguous() for n, p in self.trained.items()}
+                save_file(trained, folder / "weights.safetensors")
+
+    def _best_folder(self, update: int) -> Path:
+        return self.folder / "best" / f"update-{update:08d}"
+
+    # ---- checkpoints ----
+
+    def _save(self, state: State) -> None:
+        if self.group.first and self.checkpoints.save(state, self.trained, self.optimizer):
+            wanted = {update for kept in self.checkpoints.states() for _, update in kept.best}
+            for folder in (self.folder / "best").glob("update-*"):
+                if int(folder.name.removeprefix("update-")) not in wanted:
+                    shutil.rmtree(folder)
+        self.group.wait()
+
+    def _take_up(self) -> State:
+        state = self.checkpoints.load(self.trained, self.optimizer)
+        if state is None:
+            return State(settings=self.settings)
+        changed = [key for key in self.settings if state.settings.get(key) != self.settings[key]]
+        if changed:
+            raise DocnmtError(
+                f"{self.folder}: was started with other settings: {', '.join(changed)}\n"
+                "  Set them back, give the recipe another output, or delete the folder to start again."
+            )
+        self.progress.say(f"going on from update {state.update:,}")
+        return state
+
+    @contextmanager
+    def _signals(self) -> Iterator[None]:
+        """SIGINT and SIGTERM wait for the end of the update, so that the state can be saved."""
+
+        def note(number: int, _: FrameType | None) -> None:
+            self.stop_signal = signal.Signals(number)
+
+        try:
+            before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+        except ValueError:  # not the main thread: signals are somebody else's
+            before = {}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)

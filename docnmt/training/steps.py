@@ -1,0 +1,211 @@
+"""The paper's two-step training (section 2.4).
+
+Step 1, "sentence":  theta_s on D_s and D_d as sentence pairs, the context modules not there.
+Step 2, "document":  theta_d on D_d, theta_s fixed. Also with nothing frozen, or all from scratch on D_d alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from docnmt.config import ContextConfig, ModelConfig, Recipe, StepConfig
+from docnmt.corpora.batches import Examples
+from docnmt.corpora.prepare import Prepared, prepare
+from docnmt.corpora.readers import read_corpus
+from docnmt.corpora.store import TokenStore
+from docnmt.document import ParallelDocument
+from docnmt.errors import DocnmtError, SkipBad, raise_bad
+from docnmt.model.context import is_document_parameter
+from docnmt.model.transformer import DocumentTransformer
+from docnmt.model_folder import LoadedModel, ModelCard, load_card, load_weights, save_model
+from docnmt.progress import Progress
+from docnmt.training.loop import FREE_SETTINGS, Trainer
+from docnmt.training.parallel import Group, join_group
+from docnmt.training.validation import Validator
+
+NOTHING = "nothing"  # start_from: no model, everything is trained
+
+
+@dataclass(frozen=True)
+class Run:
+    """What the two steps share."""
+
+    recipe: Recipe
+    prepared: Prepared
+    device: torch.device
+    group: Group
+    progress: Progress
+
+    def folder(self, step: str) -> Path:
+        return Path(self.recipe.output) / step
+
+
+def choose_device(name: str) -> torch.device:
+    if name != "auto":
+        return torch.device(name)
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def train(recipe: Recipe, steps: tuple[str, ...], progress: Progress) -> dict[str, Path]:
+    """Runs the named steps in order and returns the model folder of each."""
+    device = choose_device(recipe.hardware.device)
+    if recipe.hardware.threads:
+        torch.set_num_threads(recipe.hardware.threads)
+    group = join_group(device)
+    if not group.first:
+        progress = Progress(quiet=True)
+    if "document" in steps and "sentence" not in steps:
+        recipe = _with_model_of(recipe, _start_folder(recipe))
+    if group.first:  # the others find it prepared
+        prepared = prepare(recipe, progress)
+    group.wait()
+    if not group.first:
+        prepared = prepare(recipe, progress)
+    run = Run(recipe, prepared, device, group, progress)
+    folders = {}
+    for step in steps:
+        folders[step] = sentence_step(run) if step == "sentence" else document_step(run)
+    return folders
+
+
+def sentence_step(run: Run) -> Path:
+    """Step 1: theta_s = argmax sum over D_s and D_d of log P(y | x; theta_s)"""
+    recipe = run.recipe
+    run.progress.say("step 1: the sentence model, on all sentence pairs")
+    model = _new_model(recipe.seed, recipe.model, replace(recipe.context, kind="none"), run)
+    stores = [store for store in (run.prepared.sentences, run.prepared.documents) if len(store)]
+    return _train_and_save("sentence", run, model, stores, recipe.sentence, {})
+
+
+def document_step(run: Run) -> Path:
+    """Step 2: theta_d = argmax sum over D_d of log P(Y | X; theta_s, theta_d), theta_s as step 1 left it"""
+    recipe = run.recipe
+    if not recipe.context.active:
+        raise DocnmtError(
+            "the recipe's model has no context: there is no document step\n"
+            '  Set context.kind = "attention" and context.integration, or run --step sentence alone.'
+        )
+    if not len(run.prepared.documents):
+        raise DocnmtError("the document step needs parallel documents\n  Set data.documents in the recipe.")
+    model = _new_model(recipe.seed, recipe.model, recipe.context, run)
+    start = _start_folder(recipe)
+    notes: dict[str, Any] = {"start_from": NOTHING}
+    if start is None:
+        run.progress.say("one step: the whole document model from scratch, on the documents alone")
+    else:
+        weights = load_weights(start / "weights.safetensors")
+        missing = [name for name in model.load_weights(weights) if not is_document_parameter(name)]
+        if missing:
+            raise DocnmtError(f"{start}: is not a sentence model of this shape ({missing[0]} is missing)")
+        if recipe.document.freeze:
+            for _, parameter in model.sentence_parameters():
+                parameter.requires_grad_(False)
+        digest = hashlib.sha256((start / "weights.safetensors").read_bytes()).hexdigest()
+        notes = {"start_from_sha256": digest, "frozen": recipe.document.freeze}
+        what = "the context modules, the sentence model frozen" if recipe.document.freeze else "everything, nothing frozen"
+        run.progress.say(f"step 2: {what}, on the documents")
+    return _train_and_save("document", run, model, [run.prepared.documents], recipe.document, notes)
+
+
+def _start_folder(recipe: Recipe) -> Path | None:
+    if recipe.document.start_from == NOTHING:
+        return None
+    folder = Path(recipe.document.start_from or Path(recipe.output) / "sentence" / "model")
+    if not (folder / "weights.safetensors").exists():
+        raise DocnmtError(
+            f"{folder}: there is no sentence model to start from\n"
+            "  Run --step sentence first, or set document.start_from to a model folder."
+        )
+    return folder
+
+
+def _with_model_of(recipe: Recipe, folder: Path | None) -> Recipe:
+    """A model that is brought along knows its own sizes and sub-words; the recipe's give way to them."""
+    if folder is None:
+        return recipe
+    subwords = replace(
+        recipe.subwords, source_model=str(folder / "source.spm"), target_model=str(folder / "target.spm")
+    )
+    return replace(recipe, model=replace(load_card(folder).model, dropout=recipe.model.dropout), subwords=subwords)
+
+
+def _new_model(seed: int, model: ModelConfig, context: ContextConfig, run: Run) -> DocumentTransformer:
+    torch.manual_seed(seed)
+    return DocumentTransformer(model, context, len(run.prepared.source), len(run.prepared.target)).to(run.device)
+
+
+def _train_and_save(
+    step: str, run: Run, model: DocumentTransformer, stores: list[TokenStore], config: StepConfig, notes: dict[str, Any]
+) -> Path:
+    recipe, prepared, folder = run.recipe, run.prepared, run.folder(step)
+    card = ModelCard(
+        model.model_config,
+        model.context_config,
+        recipe.decoding,
+        recipe.data.source_language,
+        recipe.data.target_language,
+    )
+    loaded = LoadedModel(model, card, prepared.source, prepared.target)
+    rule = card.rule(prepared.source) if card.context.active else None
+    trainer = Trainer(
+        folder,
+        model,
+        Examples(stores, prepared.source, prepared.target, rule),
+        config,
+        seed=recipe.seed,
+        settings=_settings(recipe, config, card, stores, run.group, notes),
+        validate=_validator(run, loaded),
+        metric=recipe.validation.metric,
+        group=run.group,
+        hardware=recipe.hardware,
+        progress=run.progress,
+    )
+    trained, frozen = (sum(p.numel() for p in model.parameters() if p.requires_grad is flag) for flag in (True, False))
+    run.progress.say(f"{trained:,} parameters to train, {frozen:,} frozen; {len(trainer.examples):,} sentence pairs")
+    state = trainer.run()
+    if run.group.first:
+        saved = {"step": step, "update": state.update, "best": state.best, **notes}
+        save_model(folder / "model", trainer.final_weights(state), card, prepared.source, prepared.target, saved)
+        run.progress.say(f"model: {folder / 'model'}")
+    run.group.wait()
+    return folder / "model"
+
+
+def _settings(
+    recipe: Recipe, config: StepConfig, card: ModelCard, stores: list[TokenStore], group: Group, notes: dict[str, Any]
+) -> dict[str, Any]:
+    """All that determines the numbers of a run; a run is only resumed under the same."""
+    flat = {f"step.{key}": value for key, value in asdict(config).items() if key not in (*FREE_SETTINGS, "start_from")}
+    flat |= {f"model.{key}": value for key, value in asdict(card.model).items()}
+    flat |= {f"context.{key}": value for key, value in asdict(card.context).items()}
+    flat |= {f"validation.{key}": value for key, value in asdict(recipe.validation).items()}
+    flat |= {"seed": recipe.seed, "data": [store.card["key"] for store in stores], "bf16": recipe.hardware.bf16}
+    # P processes with accumulation A take the batches of one with P x A: either may take up the other's run.
+    flat["step.accumulation"] = config.accumulation * group.size
+    return flat | notes
+
+
+def _validator(run: Run, loaded: LoadedModel) -> Any:
+    recipe = run.recipe
+    if not len(run.prepared.dev):
+        run.progress.say("no dev documents: nothing is validated, the last weights are the model")
+        return None
+    documents: list[ParallelDocument] = []
+    languages = (recipe.data.source_language, recipe.data.target_language)
+    for files in recipe.data.dev:
+        on_bad = SkipBad() if recipe.data.skip_bad else raise_bad
+        documents += read_corpus(files, languages=languages, on_bad=on_bad, limit=recipe.data.max_characters)
+    return Validator(
+        loaded,
+        run.prepared.dev,
+        documents,
+        decode=recipe.validation.decode,
+        beam=recipe.validation.beam,
+        batch_tokens=recipe.decoding.batch_tokens,
+        group=run.group,
+    ).validate

@@ -1,0 +1,103 @@
+"""Validation: what the model makes of the dev documents, with their context and with none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import sacrebleu
+import torch
+
+from docnmt.corpora.batches import Examples, in_order
+from docnmt.corpora.store import TokenStore
+from docnmt.decoding.translator import Translator
+from docnmt.document import NO_CONTEXT, ContextSpec, Document, ParallelDocument
+from docnmt.model_folder import LoadedModel
+from docnmt.training.parallel import Group
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Loss is nats a target piece, without smoothing; BLEU ignores case, as the paper's."""
+
+    loss: float
+    bleu: float | None
+    loss_without_context: float | None
+    bleu_without_context: float | None
+    signature: str
+
+    def as_dict(self) -> dict[str, Any]:
+        table: dict[str, Any] = {"loss": self.loss, "bleu": self.bleu}
+        if self.loss_without_context is not None:
+            table["loss_without_context"] = self.loss_without_context
+            table["loss_gain"] = self.loss_without_context - self.loss
+            table["bleu_without_context"] = self.bleu_without_context
+            if self.bleu is not None and self.bleu_without_context is not None:
+                table["bleu_gain"] = self.bleu - self.bleu_without_context
+        return {**table, "signature": self.signature}
+
+    def __str__(self) -> str:
+        text = f"dev loss {self.loss:.4f}"
+        if self.loss_without_context is not None:
+            text += f" (no context {self.loss_without_context:.4f})"
+        if self.bleu is not None:
+            text += f", BLEU {self.bleu:.2f}"
+            if self.bleu_without_context is not None:
+                text += f" (no context {self.bleu_without_context:.2f})"
+        return text
+
+
+class Validator:
+    def __init__(
+        self,
+        loaded: LoadedModel,
+        dev: TokenStore,
+        documents: list[ParallelDocument],
+        *,
+        decode: bool,
+        beam: int,
+        batch_tokens: int,
+        group: Group,
+    ):
+        self.loaded, self.dev, self.documents = loaded, dev, documents
+        self.decode, self.beam, self.batch_tokens, self.group = decode, beam, batch_tokens, group
+
+    def validate(self) -> Validation:
+        model = self.loaded.model
+        model.eval()
+        try:
+            active = self.loaded.card.context.active
+            bleu, signature = self._bleu(None) if self.decode else (None, "")
+            return Validation(
+                loss=self._loss(self.loaded.card.context.spec),
+                bleu=bleu,
+                loss_without_context=self._loss(NO_CONTEXT) if active else None,
+                bleu_without_context=self._bleu(NO_CONTEXT)[0] if active and self.decode else None,
+                signature=signature,
+            )
+        finally:
+            model.train()
+
+    @torch.inference_mode()
+    def _loss(self, spec: ContextSpec) -> float:
+        model, card = self.loaded.model, self.loaded.card
+        rule = card.rule(self.loaded.source, spec) if card.context.active else None
+        examples = Examples([self.dev], self.loaded.source, self.loaded.target, rule)
+        device = next(model.parameters()).device
+        total = torch.zeros((), dtype=torch.float64, device=device)
+        for rows in self.group.share(list(in_order(examples, self.batch_tokens))):
+            total -= model.loss(examples.batch(rows, device))[1].double().sum()
+        return float(self.group.sum(total)) / int(examples.target_lengths.sum())
+
+    def _bleu(self, spec: ContextSpec | None) -> tuple[float, str]:
+        translator = Translator(self.loaded)
+        mine = self.group.share([Document(d.id, d.source) for d in self.documents])
+        translated = translator.translate_documents(mine, beam=self.beam, context=spec)
+        shares = self.group.gather([[s.text for s in document.sentences] for document in translated])
+        outputs: list[list[str]] = [[] for _ in self.documents]
+        for rank, share in enumerate(shares):
+            outputs[rank :: self.group.size] = share
+        metric = sacrebleu.BLEU(lowercase=True)
+        references = [sentence for document in self.documents for sentence in document.target]
+        score = metric.corpus_score([sentence for document in outputs for sentence in document], [references])
+        return score.score, str(metric.get_signature())
