@@ -16,7 +16,16 @@ from docnmt.version import __version__
 if TYPE_CHECKING:
     from docnmt.decoding.translator import Translator, load
 
-__all__ = ["BadInput", "ContextSpec", "DocnmtError", "Document", "ParallelDocument", "Translator", "__version__", "load"]
+__all__ = [
+    "BadInput",
+    "ContextSpec",
+    "DocnmtError",
+    "Document",
+    "ParallelDocument",
+    "Translator",
+    "__version__",
+    "load",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -240,7 +240,9 @@ def _resolve_paths(recipe: Recipe, folder: Path) -> Recipe:
             dev=corpora(recipe.data.dev),
         ),
         subwords=replace(
-            recipe.subwords, source_model=at(recipe.subwords.source_model), target_model=at(recipe.subwords.target_model)
+            recipe.subwords,
+            source_model=at(recipe.subwords.source_model),
+            target_model=at(recipe.subwords.target_model),
         ),
         document=replace(recipe.document, start_from=start if start == "nothing" else at(start)),
     )

@@ -17,7 +17,7 @@ def write_atomically(path: str | Path, binary: bool = False) -> Iterator[IO[Any]
     path = Path(path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with open(temporary, "wb" if binary else "w", **({} if binary else {"encoding": "utf-8", "newline": "\n"})) as f:
+        with open(temporary, "wb") if binary else open(temporary, "w", encoding="utf-8", newline="\n") as f:
             yield f
             f.flush()
             os.fsync(f.fileno())

@@ -5,7 +5,9 @@ Nothing in it is code: safetensors and JSON cannot run anything when they are lo
 
 from __future__ import annotations
 
+import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -54,11 +56,15 @@ def weights_of(model: DocumentTransformer) -> dict[str, Tensor]:
     return {name: parameter.detach() for name, parameter in model.named_parameters()}
 
 
+def save_weights(path: Path, weights: Mapping[str, Tensor]) -> None:
+    save_file({name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}, path)
+
+
 def save_model(
     folder: Path, weights: dict[str, Tensor], card: ModelCard, source: Subwords, target: Subwords, notes: dict
 ) -> None:
     with folder_atomically(folder) as temporary:
-        save_file({name: tensor.contiguous().cpu() for name, tensor in weights.items()}, temporary / "weights.safetensors")
+        save_weights(temporary / "weights.safetensors", weights)
         write_json(temporary / "config.json", {"docnmt": __version__, **asdict(card), "notes": notes})
         source.save(temporary / "source.spm")
         target.save(temporary / "target.spm")
@@ -77,6 +83,15 @@ def load_card(folder: str | Path) -> ModelCard:
         raise DocnmtError(f"{path}: cannot be read ({error})\n  Copy the model folder again.") from None
     known = {key: table[key] for key in ModelCard.__dataclass_fields__ if key in table}
     return from_table(ModelCard, known, str(path))
+
+
+def model_key(folder: str | Path) -> str:
+    """A hash of a model's weights and settings."""
+    digest = hashlib.sha256()
+    for name in ("config.json", "weights.safetensors"):
+        with open(Path(folder) / name, "rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()
 
 
 def load_weights(path: Path) -> dict[str, Tensor]:

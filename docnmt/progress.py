@@ -56,7 +56,9 @@ class Progress:
             def advance(count: int = 1, note: str = "") -> None:
                 nonlocal done
                 done += count
-                bars.update(task, advance=count, **({"note": note} if note else {}))
+                if note:
+                    bars.update(task, note=note)
+                bars.advance(task, count)
 
             yield advance
         seconds = time.monotonic() - started

@@ -30,7 +30,7 @@ class ContextRule:
     eos: int
 
     def join(self, before: Sequence[Sequence[int]], after: Sequence[Sequence[int]]) -> list[int]:
-        """Context sentences, concatenated, with one end mark after the last; a single begin mark where there is none."""
+        """Context sentences in one row with an end mark after the last; a single begin mark where there are none."""
         left = [token for sentence in before for token in sentence]
         right = [token for sentence in after for token in sentence]
         if not left and not right:
@@ -41,9 +41,7 @@ class ContextRule:
     def of(self, sentences: Sequence[Sequence[int]], position: int) -> list[int]:
         """The context of one sentence of a document given as ids."""
         places = context_positions(position, len(sentences), self.spec)
-        return self.join(
-            [sentences[i] for i in places if i < position], [sentences[i] for i in places if i > position]
-        )
+        return self.join([sentences[i] for i in places if i < position], [sentences[i] for i in places if i > position])
 
 
 class Examples:
@@ -186,7 +184,7 @@ class Stream:
 
     def take(self, position: Position, count: int) -> tuple[list[Ints], Position]:
         """The next `count` batches and the position after them."""
-        taken = []
+        taken: list[Ints] = []
         epoch, index = position.epoch, position.index
         while len(taken) < count:
             plan = self.epoch(epoch)

@@ -93,7 +93,11 @@ def _train_both(recipe: Recipe, paths: list[Path], on_bad: OnBad, progress: Prog
             yield from progress.track(sentences_of(documents, side), f"read {side} for {name}", unit="sentences")
 
     config = recipe.subwords
-    sets = {paths[0]: ("source", "target")} if config.shared else {p: (s,) for p, s in zip(paths, ("source", "target"), strict=True)}
+    sets = (
+        {paths[0]: ("source", "target")}
+        if config.shared
+        else {p: (s,) for p, s in zip(paths, ("source", "target"), strict=True)}
+    )
     for path, sides in sets.items():
         model = train_subwords(
             lines(sides, "sub-words"), config.vocabulary, config.sample, config.character_coverage, recipe.seed

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from docnmt.corpora import markup, tabular, text, tmx
 from docnmt.corpora.assembly import Reading
-from docnmt.corpora.files import MAX_CHARACTERS, CorpusFiles, InputFile
+from docnmt.corpora.files import MAX_CHARACTERS, STDIN, CorpusFiles, InputFile
 from docnmt.document import Document, ParallelDocument
 from docnmt.errors import DocnmtError, OnBad, raise_bad
 
@@ -116,6 +116,14 @@ def read_source(
         if name not in _SOURCE:
             raise DocnmtError(f"{path}: {name} is not read for its source side alone\n  Use one of {_listed(_SOURCE)}.")
         yield from _at_least_one(_SOURCE[name](file, reading), path)
+
+
+def detect_source_format(path: str) -> str:
+    """The format of a file with the source side; standard input is taken as plain text."""
+    if path == STDIN:
+        return "text"
+    with InputFile(path) as file:
+        return _source_format(file)
 
 
 def detect_format(files: CorpusFiles) -> str:

@@ -1,7 +1,7 @@
 """The token store: a corpus as numbers on disk, mapped into memory, never loaded whole.
 
 A store is a folder:
-    source.tokens, target.tokens   token ids of all sentences, one after another (uint16, or int32 for a large vocabulary)
+    source.tokens, target.tokens   token ids of all sentences, one after another (uint16; int32 for a large vocabulary)
     source.ends, target.ends       int64, where each sentence ends in .tokens
     documents.ends                 int64, how many sentences there are up to the end of each document
     documents.ids                  each document's id on a line
@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from itertools import chain
+from contextlib import ExitStack
+from itertools import chain, product
 from pathlib import Path
 from types import TracebackType
 
@@ -69,8 +70,12 @@ class StoreWriter:
         self.folder, self.threads = folder, threads
         self.subwords = {"source": source, "target": target}
         self.token_type = np.dtype(np.uint16 if max(len(source), len(target)) <= 1 << 16 else np.int32)
-        self.files = {n: open(folder / n, "wb") for n in (*(f"{s}.{k}" for s in SIDES for k in ("tokens", "ends")),)}
-        self.files |= {n: open(folder / n, "wb") for n in ("documents.ends", "documents.ids")}
+        self.open = ExitStack()
+        names = [f"{side}.{kind}" for side, kind in product(SIDES, ("tokens", "ends"))]
+        self.files = {
+            name: self.open.enter_context((folder / name).open("wb"))
+            for name in (*names, "documents.ends", "documents.ids")
+        }
         self.waiting: dict[str, list[str]] = {side: [] for side in SIDES}
         self.counts = {"source_tokens": 0, "target_tokens": 0, "sentences": 0, "documents": 0}
 
@@ -80,8 +85,7 @@ class StoreWriter:
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if kind is None:
             self._encode_waiting()
-        for file in self.files.values():
-            file.close()
+        self.open.close()
 
     def add(self, document: ParallelDocument) -> None:
         self.waiting["source"] += document.source

@@ -28,7 +28,8 @@ class Subwords:
         self.eos = self._processor.eos_id()
         if self.bos < 0 or self.eos < 0:
             raise DocnmtError(
-                f"{name}: has no begin or end of sentence piece\n  Train it with bos_id and eos_id, or let prepare do it."
+                f"{name}: has no begin or end of sentence piece\n"
+                "  Train it with bos_id and eos_id, or let prepare do it."
             )
 
     @classmethod
@@ -58,7 +59,9 @@ class Subwords:
         return [self._processor.piece_to_id(piece) for piece in pieces]
 
 
-def train_subwords(lines: Iterable[str], vocabulary: int, sample: int, character_coverage: float, seed: int) -> Subwords:
+def train_subwords(
+    lines: Iterable[str], vocabulary: int, sample: int, character_coverage: float, seed: int
+) -> Subwords:
     """BPE with byte fallback: what was never seen is spelt in bytes instead of being lost as an unknown word."""
     model = io.BytesIO()
     sentencepiece.set_random_generator_seed(seed)

@@ -49,8 +49,10 @@ class DecoderState:
                 for layer in model.decoder
             ]
         # keys and values of the words so far, for each layer [rows, heads, step, width / heads]
-        self.keys: list[Tensor | None] = [None] * len(model.decoder)
-        self.values: list[Tensor | None] = [None] * len(model.decoder)
+        config = model.model_config
+        rows = memory.segments.count * beam
+        none = memory.states.new_empty(rows, config.heads, 0, config.width // config.heads)
+        self.keys, self.values = [none] * len(model.decoder), [none] * len(model.decoder)
 
     def advance(self, words: Tensor) -> Tensor:
         """The last word of each hypothesis, [rows] -> T^(N_t) for the next one, [rows, width]"""
@@ -59,7 +61,7 @@ class DecoderState:
         for n, layer in enumerate(model.decoder):
             e = layer.after_attention(t, self._attend_to_words(n, t))
             context = self.contexts[n]
-            if context is not None:
+            if layer.context is not None and context is not None:
                 sublayer = self._attend(layer.context.attention, e, context)
                 e = layer.context.connection(e, sublayer)
             g = layer.after_source_attention(e, self._attend(layer.source_attention, e, self.sources[n]))
@@ -71,10 +73,8 @@ class DecoderState:
         attention = self.model.decoder[n].attention
         parts = attention.project(t)[:, None].chunk(3, dim=-1)  # 3 x [rows, 1, width]
         query, key, value = (split_heads(part, attention.heads) for part in parts)
-        if self.step:
-            key = torch.cat([self.keys[n], key], dim=2)
-            value = torch.cat([self.values[n], value], dim=2)
-        self.keys[n], self.values[n] = key, value
+        self.keys[n] = key = torch.cat([self.keys[n], key], dim=2)
+        self.values[n] = value = torch.cat([self.values[n], value], dim=2)
         heads = F.scaled_dot_product_attention(query, key, value)  # [rows, heads, 1, width / heads]
         return attention.output(join_heads(heads)[:, 0])
 
@@ -87,7 +87,7 @@ class DecoderState:
     def reorder(self, rows: Tensor) -> None:
         """Row r goes on from what row rows[r] was."""
         for n in range(len(self.keys)):
-            self.keys[n], self.values[n] = self.keys[n][rows], self.values[n][rows]  # type: ignore[index]
+            self.keys[n], self.values[n] = self.keys[n][rows], self.values[n][rows]
 
     def keep(self, sentences: Tensor) -> None:
         """Only these sentences stay in the batch; the others are done."""

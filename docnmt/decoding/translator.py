@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
+from typing import TypedDict, TypeVar, Unpack
 
 import numpy as np
 import torch
@@ -33,7 +34,19 @@ class Options:
 
     def __post_init__(self) -> None:
         if self.beam < 1 or not 1 <= self.nbest <= 2 * self.beam:
-            raise DocnmtError(f"beam {self.beam}, n-best {self.nbest}\n  Use a beam of 1 or more, n-best up to twice that.")
+            raise DocnmtError(
+                f"beam {self.beam}, n-best {self.nbest}\n  Use a beam of 1 or more, n-best up to twice that."
+            )
+
+
+class Changes(TypedDict, total=False):
+    """The options by name, for calls."""
+
+    beam: int
+    length_penalty: float
+    nbest: int
+    context: ContextSpec | str | None
+    batch_tokens: int
 
 
 @dataclass(frozen=True)
@@ -94,19 +107,23 @@ class Translator:
     def device(self) -> torch.device:
         return next(self.model.parameters()).device
 
-    def translate(self, document: Document | Sequence[str], **options: object) -> list[str]:
+    def translate(self, document: Document | Sequence[str], **changes: Unpack[Changes]) -> list[str]:
         """Translates one document, given as such or as a list of its sentences."""
         if not isinstance(document, Document):
             document = Document("document", tuple(document))
-        (result,) = self.translate_documents([document], **options)
+        (result,) = self.translate_documents([document], **changes)
         return [sentence.text for sentence in result.sentences]
 
     def translate_documents(
-        self, documents: Iterable[Document], *, context_from: Iterable[Document] | None = None, **options: object
+        self,
+        documents: Iterable[Document],
+        *,
+        context_from: Iterable[Document] | None = None,
+        **changes: Unpack[Changes],
     ) -> Iterator[TranslatedDocument]:
         """Translates documents as they come. `context_from` gives other documents to take the contexts from, sentence
         by sentence (to show what a wrong context does)."""
-        chosen = replace(self.options, **options)  # type: ignore[arg-type]
+        chosen = replace(self.options, **changes)
         for window in _windows(_with_contexts(documents, context_from), self.WINDOW):
             units = [self._units(document, others, chosen) for document, others in window]
             self._decode([unit for document in units for sentence in document for unit in sentence], chosen)
@@ -241,9 +258,12 @@ def split_long(ids: list[int], limit: int, subwords: Subwords) -> list[list[int]
     return [*parts, ids] if ids else parts
 
 
+D = TypeVar("D", Document, ParallelDocument)
+
+
 def _with_contexts(
-    documents: Iterable[Document] | Iterable[ParallelDocument], context_from: Iterable[Document] | None
-) -> Iterator[tuple[Document | ParallelDocument, Sequence[str]]]:
+    documents: Iterable[D], context_from: Iterable[Document] | None
+) -> Iterator[tuple[D, Sequence[str]]]:
     """Each document with the sentences its contexts are derived from: its own unless others are given."""
     others = None if context_from is None else iter(context_from)
     for document in documents:
@@ -251,8 +271,9 @@ def _with_contexts(
         yield document, own if others is None else next(others).sentences
 
 
-def _windows(pairs: Iterator[tuple[Document, Sequence[str]]], size: int) -> Iterator[list]:
-    window, sentences = [], 0
+def _windows(pairs: Iterator[tuple[D, Sequence[str]]], size: int) -> Iterator[list[tuple[D, Sequence[str]]]]:
+    window: list[tuple[D, Sequence[str]]] = []
+    sentences = 0
     for pair in pairs:
         window.append(pair)
         sentences += len(pair[0])

@@ -22,9 +22,7 @@ class SmoothedCrossEntropy(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(
-        ctx: Any, states: Tensor, weight: Tensor, targets: Tensor, smoothing: float
-    ) -> tuple[Tensor, Tensor]:
+    def forward(ctx: Any, states: Tensor, weight: Tensor, targets: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
         need_states, need_weight = ctx.needs_input_grad[:2]
         vocabulary = weight.shape[0]
         uniform = smoothing / vocabulary
@@ -74,10 +72,8 @@ class SmoothedCrossEntropy(torch.autograd.Function):
         )
 
 
-def smoothed_cross_entropy(
-    states: Tensor, weight: Tensor, targets: Tensor, smoothing: float
-) -> tuple[Tensor, Tensor]:
+def smoothed_cross_entropy(states: Tensor, weight: Tensor, targets: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
     if torch.is_autocast_enabled(states.device.type):
         dtype = torch.get_autocast_dtype(states.device.type)
         states, weight = states.to(dtype), weight.to(dtype)
-    return SmoothedCrossEntropy.apply(states, weight, targets, smoothing)  # type: ignore[no-untyped-call]
+    return SmoothedCrossEntropy.apply(states, weight, targets, smoothing)

@@ -85,6 +85,9 @@ class DecoderLayer(nn.Module):
 
 
 class DocumentTransformer(nn.Module):
+    encoder: list[EncoderLayer]  # module lists, named here by what they hold
+    decoder: list[DecoderLayer]
+
     def __init__(self, model: ModelConfig, context: ContextConfig, source_vocabulary: int, target_vocabulary: int):
         super().__init__()
         self.model_config, self.context_config = model, context
@@ -104,8 +107,10 @@ class DocumentTransformer(nn.Module):
         def sublayer(wanted: bool) -> ContextAttention | None:
             return ContextAttention(model.width, model.heads, context.connection, context.start) if wanted else None
 
-        self.encoder = nn.ModuleList(EncoderLayer(model, sublayer(in_encoder)) for _ in range(model.encoder_layers))
-        self.decoder = nn.ModuleList(DecoderLayer(model, sublayer(in_decoder)) for _ in range(model.decoder_layers))
+        encoder = (EncoderLayer(model, sublayer(in_encoder)) for _ in range(model.encoder_layers))
+        decoder = (DecoderLayer(model, sublayer(in_decoder)) for _ in range(model.decoder_layers))
+        self.encoder = nn.ModuleList(encoder)  # type: ignore[assignment]
+        self.decoder = nn.ModuleList(decoder)  # type: ignore[assignment]
         self.softmax = nn.Linear(model.width, target_vocabulary, bias=False)  # W_o
         if model.tie == "none":
             nn.init.normal_(self.softmax.weight, std=model.width**-0.5)

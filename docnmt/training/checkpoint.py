@@ -18,11 +18,12 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from docnmt.corpora.batches import Position
 from docnmt.files_on_disk import folder_atomically, write_json
+from docnmt.model_folder import save_weights
 from docnmt.progress import Progress
 
 KEEP = 2  # should the last one be damaged, there is one before it
@@ -66,8 +67,8 @@ class Checkpoints:
         """Writes a checkpoint; on failure (a full disk) the one before stays and the run can go on."""
         try:
             with folder_atomically(self.folder / f"update-{state.update:08d}") as folder:
-                save_file({n: p.detach().cpu().contiguous() for n, p in trained.items()}, folder / "weights.safetensors")
-                save_file(_moments(trained, optimizer), folder / "optimizer.safetensors")
+                save_weights(folder / "weights.safetensors", trained)
+                save_weights(folder / "optimizer.safetensors", _moments(trained, optimizer))
                 sizes = {file.name: file.stat().st_size for file in folder.iterdir()}
                 write_json(folder / "state.json", {**state.as_json(), "files": sizes})
         except (OSError, SafetensorError) as error:
@@ -87,7 +88,10 @@ class Checkpoints:
                 for name, size in table.pop("files").items():
                     if (folder / name).stat().st_size != size:
                         raise OSError(f"{name} is {(folder / name).stat().st_size:,} bytes, should be {size:,}")
-                weights, moments = load_file(folder / "weights.safetensors"), load_file(folder / "optimizer.safetensors")
+                weights, moments = (
+                    load_file(folder / "weights.safetensors"),
+                    load_file(folder / "optimizer.safetensors"),
+                )
                 state = State.from_json(table)
             except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
                 self.progress.say(f"{folder} is damaged ({error}); going back to the one before it")
@@ -110,7 +114,7 @@ class Checkpoints:
 
 def _moments(trained: dict[str, nn.Parameter], optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
     return {
-        f"{kind}.{name}": optimizer.state[parameter][kind].cpu().contiguous()
+        f"{kind}.{name}": optimizer.state[parameter][kind]
         for name, parameter in trained.items()
         if parameter in optimizer.state
         for kind in ("exp_avg", "exp_avg_sq")

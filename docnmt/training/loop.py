@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors.torch import save_file
 from torch import Tensor
 
 from docnmt.config import HardwareConfig, StepConfig
@@ -25,7 +24,7 @@ from docnmt.corpora.batches import Examples, Stream
 from docnmt.errors import DocnmtError
 from docnmt.files_on_disk import folder_atomically
 from docnmt.model.transformer import DocumentTransformer
-from docnmt.model_folder import load_weights, weights_of
+from docnmt.model_folder import load_weights, save_weights, weights_of
 from docnmt.progress import Progress
 from docnmt.training.checkpoint import Checkpoints, State
 from docnmt.training.memory import keep_freed_memory
@@ -40,6 +39,10 @@ FREE_SETTINGS = ("updates", "patience", "checkpoint_every", "average")
 
 class Interrupted(Exception):
     """SIGINT or SIGTERM: the state is saved, the run can be resumed."""
+
+    def __init__(self, update: int, number: int):
+        super().__init__(f"stopped and saved at update {update:,}; the same command goes on from there")
+        self.signal = number
 
 
 class Trainer:
@@ -104,16 +107,13 @@ class Trainer:
             state.running_tokens += tokens
             words_since += tokens
             seconds = time.monotonic() - clock
-            note = f"loss {state.running_loss / state.running_tokens:.3f}  {words_since / max(seconds, 1e-9):,.0f} tok/s"
-            advance(1, note=note)
+            mean, speed = state.running_loss / state.running_tokens, words_since / max(seconds, 1e-9)
+            advance(1, note=f"loss {mean:.3f}  {speed:,.0f} tok/s")
             if state.update % config.log_every == 0:
-                mean = state.running_loss / state.running_tokens
                 if record is not None:
-                    rate = learning_rate(state.update, self.model.model_config.width, config.warmup, config.learning_rate)
-                    record.metrics(
-                        "train", state.update, epoch=state.position.epoch, loss=mean, gradient_norm=norm, learning_rate=rate
-                    )
-                    record.speed(state.update, target_tokens_per_second=words_since / seconds, seconds=seconds)
+                    values = {"epoch": state.position.epoch, "loss": mean, "gradient_norm": norm}
+                    record.metrics("train", state.update, **values, learning_rate=self._rate(state.update))
+                    record.speed(state.update, target_tokens_per_second=speed, seconds=seconds)
                 state.running_loss, state.running_tokens = 0.0, 0
                 clock, words_since = time.monotonic(), 0
             validated = self._due(state, config.validate_every) and self.validate is not None
@@ -124,7 +124,10 @@ class Trainer:
             if validated or stop or self._due(state, config.checkpoint_every):
                 self._save(state)
             if stop and not self._finished(state):
-                raise Interrupted(f"stopped at update {state.update}; run the same command again to go on from there")
+                raise Interrupted(state.update, self.stop_signal or signal.SIGTERM)
+
+    def _rate(self, update: int) -> float:
+        return learning_rate(update, self.model.model_config.width, self.config.warmup, self.config.learning_rate)
 
     def _due(self, state: State, every: int) -> bool:
         return state.update % every == 0 or state.update >= self.config.updates
@@ -152,11 +155,8 @@ class Trainer:
                 f"the gradient is not finite at update {state.update + 1}\n"
                 "  Lower the learning rate, or set clip = 1.0 in the step's section of the recipe."
             )
-        rate = learning_rate(
-            state.update + 1, self.model.model_config.width, self.config.warmup, self.config.learning_rate
-        )
         for group in self.optimizer.param_groups:
-            group["lr"] = rate
+            group["lr"] = self._rate(state.update + 1)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
         state.update += 1
@@ -177,8 +177,7 @@ class Trainer:
         self.progress.say(f"update {state.update:,}: {result}{'  best' if better else ''}")
         if self.group.first and any(update == state.update for _, update in state.best):
             with folder_atomically(self._best_folder(state.update)) as folder:
-                trained = {n: p.detach().cpu().contiguous() for n, p in self.trained.items()}
-                save_file(trained, folder / "weights.safetensors")
+                save_weights(folder / "weights.safetensors", self.trained)
 
     def _best_folder(self, update: int) -> Path:
         return self.folder / "best" / f"update-{update:08d}"

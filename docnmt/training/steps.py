@@ -107,7 +107,8 @@ def document_step(run: Run) -> Path:
                 parameter.requires_grad_(False)
         digest = hashlib.sha256((start / "weights.safetensors").read_bytes()).hexdigest()
         notes = {"start_from_sha256": digest, "frozen": recipe.document.freeze}
-        what = "the context modules, the sentence model frozen" if recipe.document.freeze else "everything, nothing frozen"
+        frozen = "the context modules, the sentence model frozen"
+        what = frozen if recipe.document.freeze else "everything, nothing frozen"
         run.progress.say(f"step 2: {what}, on the documents")
     return _train_and_save("document", run, model, [run.prepared.documents], recipe.document, notes)
 

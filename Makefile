@@ -1,0 +1,42 @@
+# make demo   train a small document-level translator and see what context does
+# make test   lint, types and tests
+PYTHON ?= python3
+BIN = .venv/bin
+
+.PHONY: demo test test-slow coverage benchmarks clean
+
+demo: .venv/installed
+	$(BIN)/docnmt demo $(if $(JSON),--json $(JSON))
+
+test: .venv/installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pytest -m "not slow"
+
+test-slow: .venv/installed-dev
+	$(BIN)/pytest -m slow
+
+coverage: .venv/installed-dev
+	$(BIN)/pytest -m "not slow" --cov --cov-report=term-missing:skip-covered --cov-fail-under=90
+
+benchmarks: .venv/installed-dev
+	$(BIN)/python benchmarks/prepare.py
+	$(BIN)/python benchmarks/training.py
+
+.venv/made:
+	$(PYTHON) -c 'import sys; sys.exit("docnmt needs Python 3.11 or newer; set PYTHON=...") if sys.version_info < (3, 11) else 0'
+	$(PYTHON) -m venv .venv
+	touch $@
+
+# Installed again only when what is to be installed has changed.
+.venv/installed: pyproject.toml constraints.txt | .venv/made
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable .
+	touch $@
+
+.venv/installed-dev: pyproject.toml constraints.txt .venv/installed | .venv/made
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+clean:
+	rm -rf .venv runs

@@ -1,0 +1,3 @@
+from docnmt.cli import main
+
+raise SystemExit(main())

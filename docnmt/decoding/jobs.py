@@ -1,0 +1,220 @@
+"""Translating files: layouts kept, N lines in and N lines out, work shared out over processes, nothing finished lost.
+
+A file is cut into blocks of whole documents. Each finished block is a small file of its own beside the output until
+all are there and the output is put together from them in order. So a run that was stopped goes on with the blocks
+that are missing, and processes started by torchrun, on one machine or on many that share a disk, each take every n-th.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass
+from itertools import chain
+from pathlib import Path
+from typing import IO
+
+from docnmt.corpora.files import MAX_CHARACTERS, Flaw, InputFile
+from docnmt.corpora.readers import detect_source_format, read_source
+from docnmt.decoding.translator import Options, TranslatedDocument, Translator
+from docnmt.document import Document
+from docnmt.errors import BadInput, DocnmtError
+from docnmt.files_on_disk import write_atomically
+
+BLOCK = 2048  # sentences
+POLL_SECONDS = 0.5
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A document and where it stands in its file: the empty lines before it, and its first line (from 1)."""
+
+    document: Document
+    blank_lines: int = 0
+    line: int = 1
+
+
+Render = Callable[[Placed, TranslatedDocument], Iterable[str]]
+
+
+def read_placed(path: str, format: str) -> tuple[str, Iterator[Placed]]:
+    """The format and the documents of a file; plain text keeps its empty lines, which part documents."""
+    name = format or detect_source_format(path)
+    if name == "text":
+        return name, _placed_text(path)
+    return name, (Placed(document) for document in read_source(path, format=name))
+
+
+def _placed_text(path: str) -> Iterator[Placed]:
+    with InputFile(path) as file:
+        sentences: list[str] = []
+        blank, first, documents = 0, 1, 0
+        for number, line in enumerate(file.lines(MAX_CHARACTERS), 1):
+            if isinstance(line, Flaw):
+                raise BadInput(line.kind, line.problem, line.remedy, file=file.name, line=number)
+            if line.strip():
+                if not sentences:
+                    first = number
+                    documents += 1
+                sentences.append(line)
+                continue
+            if sentences:
+                yield Placed(Document(f"{file.stem}:{documents}", tuple(sentences)), blank, first)
+                sentences, blank = [], 0
+            blank += 1
+        if sentences or blank:
+            yield Placed(Document(f"{file.stem}:{documents}", tuple(sentences)), blank, first)
+
+
+# ---- what comes out ----
+
+
+def as_text(placed: Placed, result: TranslatedDocument) -> Iterator[str]:
+    yield from [""] * placed.blank_lines
+    yield from (sentence.text for sentence in result.sentences)
+
+
+def as_tsv(placed: Placed, result: TranslatedDocument) -> Iterator[str]:
+    for source, sentence in zip(placed.document.sentences, result.sentences, strict=True):
+        yield f"{result.id}\t{source}\t{sentence.text}"
+
+
+def as_jsonl(placed: Placed, result: TranslatedDocument) -> Iterator[str]:
+    texts = [sentence.text for sentence in result.sentences]
+    yield json.dumps({"id": result.id, "source": placed.document.sentences, "target": texts}, ensure_ascii=False)
+
+
+def as_nbest(placed: Placed, result: TranslatedDocument) -> Iterator[str]:
+    """`line ||| translation ||| score`, best first"""
+    for number, sentence in enumerate(result.sentences, placed.line):
+        for text, score in zip(sentence.texts, sentence.scores, strict=True):
+            yield f"{number} ||| {text} ||| {score:.6f}"
+
+
+def renderer(format: str, nbest: int) -> Render:
+    if nbest > 1:
+        return as_nbest
+    return {"text": as_text, "jsonl": as_jsonl}.get(format, as_tsv)
+
+
+# ---- doing it ----
+
+
+def translate_stream(
+    translator: Translator, path: str, out: IO[str], options: Options, format: str, tick: Callable[[int], object]
+) -> None:
+    """From a file or standard input straight to a stream."""
+    name, documents = read_placed(path, format)
+    render = renderer(name, options.nbest)
+    for block in blocks(documents):
+        _write_block(translator, block, render, options, out, tick)
+        out.flush()
+
+
+def translate_file(
+    translator: Translator,
+    path: str,
+    out: Path,
+    options: Options,
+    *,
+    format: str = "",
+    model_key: str = "",
+    rank: int = 0,
+    size: int = 1,
+    tick: Callable[[int], object] = lambda count: None,
+) -> None:
+    """Translates a file block by block; process 0 puts the output together when every block is there."""
+    name, documents = read_placed(path, format)
+    render = renderer(name, options.nbest)
+    parts = out.with_name(out.name + ".parts") / _key(path, name, options, model_key)
+    parts.mkdir(parents=True, exist_ok=True)
+    count = 0
+    for number, block in enumerate(blocks(documents)):
+        count += 1
+        if number % size != rank:
+            continue
+        part = parts / f"{number:08d}"
+        if part.exists():
+            tick(sum(len(placed.document) for placed in block))
+            continue
+        with write_atomically(part) as file:
+            _write_block(translator, block, render, options, file, tick)
+    if rank == 0:
+        _put_together(parts, count, out)
+
+
+def blocks(documents: Iterable[Placed]) -> Iterator[list[Placed]]:
+    block: list[Placed] = []
+    sentences = 0
+    for placed in documents:
+        block.append(placed)
+        sentences += len(placed.document)
+        if sentences >= BLOCK:
+            yield block
+            block, sentences = [], 0
+    if block:
+        yield block
+
+
+def _write_block(
+    translator: Translator,
+    block: list[Placed],
+    render: Render,
+    options: Options,
+    out: IO[str],
+    tick: Callable[[int], object],
+) -> None:
+    results = translator.translate_documents(
+        [placed.document for placed in block],
+        beam=options.beam,
+        length_penalty=options.length_penalty,
+        nbest=options.nbest,
+        context=options.context,
+        batch_tokens=options.batch_tokens,
+    )
+    for placed, result in zip(block, results, strict=True):
+        out.writelines(f"{line}\n" for line in render(placed, result))
+        tick(len(placed.document))
+
+
+def _put_together(parts: Path, count: int, out: Path) -> None:
+    waiting = [parts / f"{number:08d}" for number in range(count)]
+    while not all(part.exists() for part in waiting):  # other processes are still at theirs
+        time.sleep(POLL_SECONDS)
+    with write_atomically(out, binary=True) as file:
+        for part in waiting:
+            with open(part, "rb") as piece:
+                shutil.copyfileobj(piece, file)
+    shutil.rmtree(parts.parent)
+
+
+def _key(path: str, format: str, options: Options, model_key: str) -> str:
+    """Names the work, so that the finished blocks of other work are never taken for this one's."""
+    try:
+        with open(path, "rb") as file:
+            content = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise DocnmtError(f"{path}: cannot be read ({error.strerror})\n  Check the path.") from None
+    text = json.dumps([content, format, asdict(options), model_key, BLOCK], default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def output_paths(files: list[str], out: str) -> dict[str, Path]:
+    """Where each file's translation goes: one file to `out` itself, several into the folder `out`."""
+    if len(files) == 1 and not Path(out).is_dir():
+        return {files[0]: Path(out)}
+    paths = {file: Path(out) / Path(file).name for file in files}
+    if len(set(paths.values())) < len(paths):
+        raise DocnmtError("two input files have the same name\n  Translate them into different folders.")
+    Path(out).mkdir(parents=True, exist_ok=True)
+    clash = [file for file, path in paths.items() if path.exists() and path.samefile(file)]
+    if clash:
+        raise DocnmtError(f"{clash[0]}: would be written over by its own translation\n  Give another folder to -o.")
+    return paths
+
+
+def count_sentences(files: list[str], format: str) -> int:
+    return sum(len(p.document) for p in chain.from_iterable(read_placed(file, format)[1] for file in files))

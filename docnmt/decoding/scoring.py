@@ -1,0 +1,75 @@
+"""`docnmt score`: how probable given translations are, with their context and without one."""
+
+from __future__ import annotations
+
+import json
+import sys
+from itertools import tee
+
+from docnmt.corpora.files import CorpusFiles
+from docnmt.corpora.readers import read_corpus
+from docnmt.decoding.translator import SentenceScore, Translator
+from docnmt.document import NO_CONTEXT
+from docnmt.files_on_disk import write_json
+from docnmt.progress import Progress
+
+
+def print_scores(
+    translator: Translator,
+    files: CorpusFiles,
+    languages: tuple[str, str],
+    context: str | None,
+    tokens: bool,
+    json_path: str,
+) -> None:
+    """One line a sentence: document, number, log-probability with context, without, pieces; then a summary."""
+    languages = languages if any(languages) else (translator.card.source_language, translator.card.target_language)
+    first, second, third = tee(read_corpus(files, languages=languages), 3)
+    scored = zip(
+        first,
+        translator.score(second, context=context),
+        translator.score(third, context=NO_CONTEXT),
+        strict=True,
+    )
+    total = without_total = 0.0
+    pieces = sentences = 0
+    if not tokens:
+        print("document\tsentence\tlog_probability\twithout_context\tpieces")
+    for document, informed, plain in Progress().track(scored, "score", unit="sentences", size=lambda row: len(row[0])):
+        for number, (with_context, without) in enumerate(zip(informed, plain, strict=True), 1):
+            if tokens:
+                print(json.dumps(_as_json(document.id, number, with_context, without), ensure_ascii=False))
+            else:
+                print(
+                    f"{document.id}\t{number}\t{with_context.total:.4f}\t{without.total:.4f}\t{len(with_context.pieces)}"
+                )
+            total += with_context.total
+            without_total += without.total
+            pieces += len(with_context.pieces)
+            sentences += 1
+    summary = {
+        "sentences": sentences,
+        "pieces": pieces,
+        "log_probability_per_piece": total / pieces,
+        "without_context_per_piece": without_total / pieces,
+        "gain_per_piece": (total - without_total) / pieces,
+    }
+    print(
+        f"{sentences:,} sentences, {pieces:,} pieces: {summary['log_probability_per_piece']:.4f} a piece with context, "
+        f"{summary['without_context_per_piece']:.4f} without, gain {summary['gain_per_piece']:+.4f}",
+        file=sys.stderr,
+    )
+    if json_path:
+        write_json(json_path, summary)
+
+
+def _as_json(document: str, number: int, informed: SentenceScore, plain: SentenceScore) -> dict[str, object]:
+    return {
+        "document": document,
+        "sentence": number,
+        "log_probability": informed.total,
+        "without_context": plain.total,
+        "pieces": informed.pieces,
+        "log_probabilities": informed.log_probabilities,
+        "log_probabilities_without_context": plain.log_probabilities,
+    }

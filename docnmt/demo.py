@@ -1,0 +1,150 @@
+"""`docnmt demo`: the whole paper in a few minutes, on the embedded corpus."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import sacrebleu
+from rich.console import Console
+from rich.table import Table
+
+from docnmt.config import Recipe
+from docnmt.corpora.demo import PHENOMENA, read_context_words, write_demo_corpus
+from docnmt.corpora.files import CorpusFiles
+from docnmt.corpora.readers import read_corpus
+from docnmt.decoding.translator import Translator, load
+from docnmt.document import Document, ParallelDocument, context_sentences
+from docnmt.evaluation.context_words import ContextWordAccuracy, Words, accuracy, is_right
+from docnmt.evaluation.controls import shuffled
+from docnmt.files_on_disk import write_json
+from docnmt.progress import Progress
+from docnmt.training.steps import train
+
+DOCUMENTS, SEED = 3000, 1
+SENTENCE, DOCUMENT, SHUFFLED = "sentence model", "document model", "document model, shuffled context"
+
+
+def run_demo(recipe: Recipe, progress: Progress, console: Console, json_path: str = "") -> dict[str, Any]:
+    started = time.monotonic()
+    corpus = Path(recipe.output) / "corpus"
+    if not (corpus / "README.txt").exists():  # written last
+        write_demo_corpus(corpus, DOCUMENTS, SEED)
+    progress.say(f"corpus: {DOCUMENTS:,} documents, French to English, in {corpus}")
+    models = train(recipe, ("sentence", "document"), progress)
+    test = list(read_corpus(CorpusFiles(path=str(corpus / "test.tsv"))))
+    outputs = _translate_all(test, models, progress)
+    words = read_context_words(corpus / "context-words.jsonl")
+    scores = {name: accuracy(words, _aligned(test, texts)) for name, texts in outputs.items()}
+    bleu = {name: _bleu(test, texts) for name, texts in outputs.items()}
+    _print_scores(console, scores, bleu)
+    _print_changes(console, test, outputs, words, recipe)
+    seconds = time.monotonic() - started
+    model = models["document"]
+    console.print(
+        f"\nDone in {seconds:.0f} s. To translate a French text of your own, one sentence a line and an empty"
+    )
+    console.print("line between documents (of the words this small model knows):\n")
+    console.print(f"  .venv/bin/docnmt translate {model} my-text.txt\n", markup=False, highlight=False)
+    figures = {"seconds": seconds, "systems": {name: _figures(scores[name], bleu[name]) for name in outputs}}
+    if json_path:
+        write_json(json_path, figures)
+    return figures
+
+
+def _translate_all(
+    test: list[ParallelDocument], models: dict[str, Path], progress: Progress
+) -> dict[str, list[list[str]]]:
+    """For each system the translations, document by document."""
+    sources = [Document(document.id, document.source) for document in test]
+
+    def run(name: str, translator: Translator, foreign: list[Document] | None = None) -> list[list[str]]:
+        results = translator.translate_documents(sources, context_from=foreign)
+        total = sum(map(len, sources))
+        tracked = progress.track(
+            results, f"translate, {name}", total=total, unit="sentences", size=lambda d: len(d.sentences)
+        )
+        return [[sentence.text for sentence in document.sentences] for document in tracked]
+
+    document_model = load(models["document"])
+    return {
+        SENTENCE: run(SENTENCE, load(models["sentence"])),
+        DOCUMENT: run(DOCUMENT, document_model),
+        SHUFFLED: run(SHUFFLED, document_model, shuffled(sources, SEED)),
+    }
+
+
+def _aligned(test: list[ParallelDocument], texts: list[list[str]]) -> list[tuple[str, int, str, str]]:
+    return [
+        (document.id, position, reference, text)
+        for document, translated in zip(test, texts, strict=True)
+        for position, (reference, text) in enumerate(zip(document.target, translated, strict=True))
+    ]
+
+
+def _bleu(test: list[ParallelDocument], texts: list[list[str]]) -> tuple[float, str]:
+    metric = sacrebleu.BLEU(lowercase=True)
+    references = [sentence for document in test for sentence in document.target]
+    score = metric.corpus_score([text for document in texts for text in document], [references])
+    return score.score, str(metric.get_signature())
+
+
+def _print_scores(console: Console, scores: dict[str, ContextWordAccuracy], bleu: dict[str, tuple[float, str]]) -> None:
+    chance, count = scores[DOCUMENT].chance, scores[DOCUMENT].words.total
+    table = Table(title=f"\nHeld-out documents: {count} context-dependent words, guessing gets {chance:.0f} %")
+    table.add_column("")
+    for heading in ("BLEU", "context-dependent words", "all other words"):
+        table.add_column(heading, justify="right")
+    for name, score in scores.items():
+        table.add_row(
+            name, f"{bleu[name][0]:.1f}", f"{score.words.percent:.1f} %", f"{score.other_words.percent:.1f} %"
+        )
+    console.print(table)
+    detail = Table(title="Context-dependent words right, by kind and by how many sentences back the cue is")
+    detail.add_column("")
+    for heading in (*PHENOMENA, "1 back", "2 back"):
+        detail.add_column(heading, justify="right")
+    for name, score in scores.items():
+        cells = [score.of(kind) for kind in PHENOMENA] + [score.at(1), score.at(2)]
+        detail.add_row(name, *(f"{tally.percent:.0f} %" for tally in cells))
+    console.print(detail)
+    console.print(f"BLEU: {bleu[DOCUMENT][1]}", highlight=False)
+
+
+def _print_changes(
+    console: Console, test: list[ParallelDocument], outputs: dict[str, list[list[str]]], words: Words, recipe: Recipe
+) -> None:
+    """Three sentences, each with another kind of word, that context put right."""
+    shown: set[str] = set()
+    console.print("\nWhere context changed the outcome:", style="bold")
+    for document, plain, informed in zip(test, outputs[SENTENCE], outputs[DOCUMENT], strict=True):
+        for position, (without, with_context) in enumerate(zip(plain, informed, strict=True)):
+            here = words.get((document.id, position), ())
+            kinds = {w.phenomenon for w in here if is_right(w, with_context) and not is_right(w, without)}
+            if len(shown) == 3 or not kinds or kinds & shown:
+                continue
+            shown |= kinds
+            table = Table(
+                show_header=False, box=None, padding=(0, 2), title=f"\n{', '.join(kinds)}", title_justify="left"
+            )
+            for sentence in context_sentences(document.source, position, recipe.context.spec):
+                table.add_row("context", sentence, style="dim")
+            table.add_row("source", document.source[position])
+            table.add_row("reference", document.target[position])
+            table.add_row(SENTENCE, without)
+            table.add_row(DOCUMENT, with_context, style="bold")
+            console.print(table)
+
+
+def _figures(score: ContextWordAccuracy, bleu: tuple[float, str]) -> dict[str, Any]:
+    return {
+        "bleu": bleu[0],
+        "bleu_signature": bleu[1],
+        "context_words": score.words.percent,
+        "context_words_count": score.words.total,
+        "chance": score.chance,
+        "other_words": score.other_words.percent,
+        "by_phenomenon": {kind: score.of(kind).percent for kind in PHENOMENA},
+        "by_distance": {str(distance): score.at(distance).percent for distance in (1, 2)},
+    }

@@ -1,0 +1,165 @@
+"""Small models, batches, sub-words and stores for the tests. Nothing here takes longer than some milliseconds."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import nn
+
+from docnmt.config import ContextConfig, DecodingConfig, ModelConfig
+from docnmt.corpora.batches import make_batch
+from docnmt.corpora.store import TokenStore, write_store
+from docnmt.corpora.subwords import Subwords, train_subwords
+from docnmt.document import ParallelDocument
+from docnmt.model.transformer import Batch, DocumentTransformer
+from docnmt.model_folder import LoadedModel, ModelCard
+
+torch.set_num_threads(2)
+
+BOS, EOS = 1, 2
+SOURCE_WORDS, TARGET_WORDS = 23, 19  # two sizes, so that one vocabulary in the place of the other is an error
+
+INTEGRATIONS = ("encoder", "decoder", "both")
+CONNECTIONS = ("gate", "residual")
+STARTS = ("paper", "sentence")
+
+
+def model_config(**settings: object) -> ModelConfig:
+    small = {"width": 16, "filter_width": 24, "heads": 4, "encoder_layers": 2, "decoder_layers": 2, "dropout": 0.1}
+    return ModelConfig(**(small | settings))
+
+
+def shake(model: nn.Module, seed: int = 0, size: float = 0.2) -> nn.Module:
+    """Moves every parameter. Fresh biases are 0 and fresh norms 1: a test could not tell if they were left out."""
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter += size * torch.randn(parameter.shape, generator=generator).to(parameter.dtype)
+    return model
+
+
+def make_model(
+    seed: int = 0,
+    *,
+    context: ContextConfig | None = None,
+    source_words: int = SOURCE_WORDS,
+    target_words: int = TARGET_WORDS,
+    shaken: bool = True,
+    **settings: object,
+) -> DocumentTransformer:
+    """A random document model in eval mode; `settings` are ModelConfig's."""
+    torch.manual_seed(seed)
+    model = DocumentTransformer(model_config(**settings), context or ContextConfig(), source_words, target_words)
+    if shaken:
+        shake(model, seed)
+    return model.eval()
+
+
+def sentence_model_of(model: DocumentTransformer) -> DocumentTransformer:
+    """A model built without any context module, with theta_s of the given one."""
+    vocabularies = len(model.source_embedding.weight), len(model.softmax.weight)
+    sentence = DocumentTransformer(model.model_config, ContextConfig(kind="none"), *vocabularies)
+    missing = sentence.load_weights({name: p.detach() for name, p in model.sentence_parameters()})
+    assert not missing
+    return sentence.eval()
+
+
+def make_eager_to_end(model: DocumentTransformer, strength: float = 1.0, eos: int = EOS) -> DocumentTransformer:
+    """Makes the end mark likely at every step; a random model would run on until its limit."""
+    word = model.softmax.weight.detach()[eos]
+    with torch.no_grad():
+        model.decoder[-1].after_feed_forward.norm.bias += strength * word / word.norm()
+    return model
+
+
+def random_sentences(count: int, words: int, seed: int = 0, shortest: int = 1, longest: int = 7) -> list[list[int]]:
+    """Word ids without marks."""
+    random = np.random.default_rng(seed)
+    lengths = random.integers(shortest, longest + 1, count)
+    return [random.integers(3, words, length).tolist() for length in lengths]
+
+
+def with_end(sentences: Sequence[Sequence[int]]) -> list[list[int]]:
+    return [[*sentence, EOS] for sentence in sentences]
+
+
+def random_batch(
+    count: int = 5, seed: int = 0, *, context: bool = True, source_words: int = SOURCE_WORDS, target_words: int = TARGET_WORDS
+) -> Batch:
+    """Sentence pairs of several lengths; the first has no context sentence, thus the begin mark alone."""
+    contexts = with_end(random_sentences(count, source_words, seed + 2, longest=9))
+    contexts[0] = [BOS]
+    return make_batch(
+        with_end(random_sentences(count, source_words, seed)),
+        contexts if context else None,
+        random_sentences(count, target_words, seed + 1),
+        BOS,
+        EOS,
+    )
+
+
+def logits_of(model: DocumentTransformer, batch: Batch) -> torch.Tensor:
+    with torch.no_grad():
+        return model.softmax(model(batch))
+
+
+# ---- text ----
+
+SUBJECTS = ("le chat", "la ville", "un homme", "ma soeur", "ce livre", "notre train")
+VERBS = ("voit", "cherche", "quitte", "aime", "trouve")
+OBJECTS = ("la mer", "le pain", "une lettre", "deux amis", "la gare", "rien")
+TARGET_LETTERS = str.maketrans("aeioulrst", "eioaurlts")  # another language: the same words, respelt
+
+
+def lines(count: int, seed: int = 0) -> list[str]:
+    random = np.random.default_rng(seed)
+    result = []
+    for _ in range(count):
+        parts = [
+            " ".join([str(random.choice(SUBJECTS)), str(random.choice(VERBS)), str(random.choice(OBJECTS))])
+            for _ in range(random.integers(1, 3))
+        ]
+        result.append(", ".join(parts) + str(random.choice([".", " !", " ?"])))
+    return result
+
+
+def in_target_language(sentences: Sequence[str]) -> tuple[str, ...]:
+    return tuple(sentence.translate(TARGET_LETTERS) for sentence in sentences)
+
+
+@functools.cache
+def subwords(side: str = "source") -> Subwords:
+    """A tiny SentencePiece model; byte fallback takes 256 pieces of it."""
+    text = lines(200, seed=1)
+    if side == "source":
+        return train_subwords(text, 330, 1000, 1.0, seed=1)
+    return train_subwords(in_target_language(text), 340, 1000, 1.0, seed=1)
+
+
+def parallel_documents(sizes: Sequence[int], seed: int = 0) -> list[ParallelDocument]:
+    text = iter(lines(sum(sizes), seed))
+    documents = []
+    for number, size in enumerate(sizes):
+        source = tuple(next(text) for _ in range(size))
+        documents.append(ParallelDocument(f"document-{seed}-{number}", source, in_target_language(source)))
+    return documents
+
+
+def make_store(folder: Path, documents: Sequence[ParallelDocument]) -> TokenStore:
+    return write_store(folder, documents, subwords("source"), subwords("target"), threads=1, key="test")
+
+
+def loaded_model(
+    seed: int = 0, *, context: ContextConfig | None = None, eager: float = 1.0, **settings: object
+) -> LoadedModel:
+    """What load_model gives, without a folder."""
+    source, target = subwords("source"), subwords("target")
+    context = context or ContextConfig()
+    model = make_model(seed, context=context, source_words=len(source), target_words=len(target), **settings)
+    make_eager_to_end(model, eager, target.eos)
+    card = ModelCard(model.model_config, context, DecodingConfig(), "fr", "en")
+    return LoadedModel(model, card, source, target)
