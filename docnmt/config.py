@@ -7,6 +7,7 @@ from the command line: `--set model.width=256`.
 from __future__ import annotations
 
 import difflib
+import os
 import tomllib
 import types
 import typing
@@ -155,7 +156,7 @@ def load_recipe(path: str | Path, settings: Iterable[str] = ()) -> Recipe:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise DocnmtError(f"{path}: not valid TOML: {error}\n  Mend that line.") from None
     for setting in settings:
-        _set(table, setting)
+        _set(table, setting, path.parent)
     recipe = from_table(Recipe, table, str(path))
     return _resolve_paths(recipe, path.parent)
 
@@ -184,8 +185,7 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
             raise DocnmtError(f"{where}: expected a table, found {value!r}\n  Write [{where.split(': ')[-1]}].")
         return from_table(typing.cast(type, hint), value, where)
     if typing.get_origin(hint) is tuple:
-        items = value if isinstance(value, list) else [value]
-        return tuple(_convert(typing.get_args(hint)[0], item, where) for item in items)
+        return tuple(_convert(typing.get_args(hint)[0], item, where) for item in _listed(value))
     if isinstance(hint, types.UnionType):
         hint = typing.get_args(hint)[0]
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
@@ -195,8 +195,22 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
     return value
 
 
-def _set(table: dict[str, Any], setting: str) -> None:
-    """`model.width=256`: the value is read as TOML, or taken as text where it is not."""
+PATHS = (
+    "output",
+    "data.documents",
+    "data.sentences",
+    "data.dev",
+    "subwords.source_model",
+    "subwords.target_model",
+    "document.start_from",
+)
+
+
+def _set(table: dict[str, Any], setting: str, folder: Path) -> None:
+    """`model.width=256`: the value is read as TOML, or taken as text where it is not.
+
+    A path on the command line is seen from where the user is, not from the recipe.
+    """
     key, separator, text = setting.partition("=")
     if not separator:
         raise DocnmtError(f"--set {setting}: no value\n  Write --set section.key=value.")
@@ -204,12 +218,19 @@ def _set(table: dict[str, Any], setting: str) -> None:
         value = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         value = text
+    if key in PATHS and value != "nothing":
+        seen = [os.path.relpath(v, folder) if v and isinstance(v, str) else v for v in _listed(value)]
+        value = seen if isinstance(value, list) else seen[0]
     *sections, name = key.strip().split(".")
     for section in sections:
         table = table.setdefault(section, {})
         if not isinstance(table, dict):
             raise DocnmtError(f"--set {setting}: {section} is not a section\n  Write --set section.key=value.")
     table[name] = value
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def _one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
@@ -223,7 +244,7 @@ def _resolve_paths(recipe: Recipe, folder: Path) -> Recipe:
     """Paths in a recipe are written as seen from the recipe."""
 
     def at(text: str) -> str:
-        return str(folder / text) if text and not Path(text).is_absolute() else text
+        return os.path.normpath(folder / text) if text else ""
 
     def corpora(entries: tuple[CorpusFiles, ...]) -> tuple[CorpusFiles, ...]:
         names = ("path", "source", "target", "document_ids", "document_starts")

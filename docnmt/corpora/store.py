@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from itertools import chain, product
 from pathlib import Path
@@ -34,12 +35,12 @@ class TokenStore:
         self.folder = Path(folder)
         try:
             self.card = json.loads((self.folder / "store.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise DocnmtError(f"{folder}: not a token store ({error})\n  Run docnmt prepare again.") from None
-        token_type = np.dtype(self.card["token_type"])
-        self.tokens = {side: self._map(f"{side}.tokens", token_type, self.card[f"{side}_tokens"]) for side in SIDES}
-        self.ends = {side: self._map(f"{side}.ends", np.dtype(np.int64), self.card["sentences"]) for side in SIDES}
-        self.document_ends = self._map("documents.ends", np.dtype(np.int64), self.card["documents"])
+            token_type, sentences = np.dtype(self.card["token_type"]), self.card["sentences"]
+            self.tokens = {side: self._map(f"{side}.tokens", token_type, self.card[f"{side}_tokens"]) for side in SIDES}
+            self.ends = {side: self._map(f"{side}.ends", np.dtype(np.int64), sentences) for side in SIDES}
+            self.document_ends = self._map("documents.ends", np.dtype(np.int64), self.card["documents"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise DocnmtError(f"{folder}: not a token store ({error!r})\n  Run docnmt prepare again.") from None
 
     def _map(self, name: str, dtype: np.dtype, count: int) -> NDArray:
         path = self.folder / name
@@ -58,11 +59,16 @@ class TokenStore:
         return self.tokens[side][ends[index - 1] if index else 0 : ends[index]]
 
     def document_ids(self) -> list[str]:
-        return (self.folder / "documents.ids").read_text(encoding="utf-8").split("\n")[:-1]
+        # As bytes: read as text, a carriage return within an id would become a line end.
+        return (self.folder / "documents.ids").read_bytes().decode().split("\n")[:-1]
 
 
 class StoreWriter:
-    """Appends documents; what it holds in memory does not grow with the corpus."""
+    """Appends documents; what it holds in memory does not grow with the corpus.
+
+    One block of sentences is encoded and written while the caller reads the next (SentencePiece lets go of Python's
+    lock), so at most two blocks are in memory, and blocks are written in the order they came.
+    """
 
     BLOCK = 8192  # sentences encoded together
 
@@ -76,16 +82,20 @@ class StoreWriter:
             name: self.open.enter_context((folder / name).open("wb"))
             for name in (*names, "documents.ends", "documents.ids")
         }
+        # Entered last, so left first: no block is being written any more when the files are closed.
+        self.worker = self.open.enter_context(ThreadPoolExecutor(max_workers=1))
         self.waiting: dict[str, list[str]] = {side: [] for side in SIDES}
+        self.encoding: Future[None] | None = None
         self.counts = {"source_tokens": 0, "target_tokens": 0, "sentences": 0, "documents": 0}
 
     def __enter__(self) -> StoreWriter:
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if kind is None:
-            self._encode_waiting()
-        self.open.close()
+        with self.open:
+            if kind is None:
+                self._hand_over()
+                self._wait()
 
     def add(self, document: ParallelDocument) -> None:
         self.waiting["source"] += document.source
@@ -95,11 +105,21 @@ class StoreWriter:
         self.files["documents.ends"].write(np.int64(self.counts["sentences"]).tobytes())
         self.files["documents.ids"].write(document.id.replace("\n", " ").encode() + b"\n")
         if len(self.waiting["source"]) >= self.BLOCK:
-            self._encode_waiting()
+            self._hand_over()
 
-    def _encode_waiting(self) -> None:
+    def _hand_over(self) -> None:
+        self._wait()
+        self.encoding = self.worker.submit(self._encode, self.waiting)
+        self.waiting = {side: [] for side in SIDES}
+
+    def _wait(self) -> None:
+        """Until the last block is on its way to disk; what went wrong with it is raised here."""
+        if self.encoding is not None:
+            self.encoding.result()
+
+    def _encode(self, block: dict[str, list[str]]) -> None:
         for side in SIDES:
-            encoded = self.subwords[side].encode(self.waiting[side], self.threads)
+            encoded = self.subwords[side].encode(block[side], self.threads)
             lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
             total = int(lengths.sum())
             tokens = np.fromiter(chain.from_iterable(encoded), self.token_type, total)
@@ -107,7 +127,6 @@ class StoreWriter:
             self.files[f"{side}.tokens"].write(tokens.tobytes())
             self.files[f"{side}.ends"].write(ends.tobytes())
             self.counts[f"{side}_tokens"] += total
-            self.waiting[side].clear()
 
 
 def write_store(

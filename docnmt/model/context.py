@@ -69,7 +69,8 @@ class ContextAttention(nn.Module):
             nn.init.zeros_(self.attention.output.weight)
 
     def forward(self, h: Tensor, segments: Segments, context: Tensor, context_segments: Segments) -> Tensor:
-        return self.connection(h, self.attention(h, segments, context, context_segments))
+        sublayer = self.attention(h, segments, context, context_segments).to(h.dtype)
+        return self.connection(h, sublayer)
 
 
 # ---- 2.3.3 Context gating ----
@@ -86,7 +87,7 @@ class Gate(nn.Module):
         nn.init.xavier_uniform_(self.w_s.weight)
 
     def forward(self, h: Tensor, sublayer: Tensor) -> Tensor:
-        return torch.sigmoid(self.w_i(h) + self.w_s(sublayer))
+        return torch.sigmoid(self.w_i(h) + self.w_s(sublayer)).to(h.dtype)  # under autocast the products are narrower
 
 
 class PaperGating(nn.Module):

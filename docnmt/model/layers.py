@@ -23,10 +23,10 @@ class Embedding(nn.Module):
         nn.init.normal_(self.weight, std=width**-0.5)
         self.scale = math.sqrt(width)
 
-    def forward(self, tokens: Tensor, positions: Tensor) -> Tensor:
-        """tokens, positions: [tokens] -> [tokens, width]"""
+    def forward(self, tokens: Tensor, positions: Tensor, longest: int) -> Tensor:
+        """tokens, positions: [tokens], every position below `longest` -> [tokens, width]"""
         # The table grows with the longest sentence seen instead of being a buffer with a limit.
-        table = sinusoids(int(positions.max()) + 1 if len(positions) else 1, self.weight.shape[1], self.weight.device)
+        table = sinusoids(longest, self.weight.shape[1], self.weight.device)
         return F.embedding(tokens, self.weight) * self.scale + table[positions]
 
 

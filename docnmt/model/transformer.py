@@ -118,7 +118,8 @@ class DocumentTransformer(nn.Module):
             self.softmax.weight = self.target_embedding.weight
 
     def embed(self, embedding: Embedding, packed: Packed) -> Tensor:
-        return self.dropout(embedding(packed.tokens, packed.segments.positions))  # [tokens, width]
+        segments = packed.segments
+        return self.dropout(embedding(packed.tokens, segments.positions, segments.longest))  # [tokens, width]
 
     def encode(self, source: Packed, context: Packed | None = None) -> Memory:
         c, context_segments = None, None
