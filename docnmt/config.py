@@ -60,6 +60,7 @@ class ModelConfig:
                 f"model.width {self.width} cannot be split into {self.heads} heads\n"
                 "  Choose a width that is a multiple of heads."
             )
+        _at_least("model.max_length", self.max_length, 8)
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,7 @@ class ContextConfig:
         _one_of("context.integration", self.integration, ("encoder", "decoder", "both", "none"))
         _one_of("context.connection", self.connection, ("gate", "residual"))
         _one_of("context.start", self.start, ("paper", "sentence"))
+        _at_least("context.max_tokens", self.max_tokens, 2)
 
     @property
     def active(self) -> bool:
@@ -106,6 +108,19 @@ class StepConfig:
     average: int = 1  # the final model averages so many of the best validations
     freeze: bool = True  # document step: theta_s stays as it is
     start_from: str = ""  # document step: a model folder; "" the sentence step's own; "nothing" trains all from scratch
+
+    def __post_init__(self) -> None:
+        counts = (
+            "updates",
+            "batch_tokens",
+            "accumulation",
+            "warmup",
+            "log_every",
+            "validate_every",
+            "checkpoint_every",
+        )
+        for name in counts:
+            _at_least(name, getattr(self, name), 1)
 
 
 @dataclass(frozen=True)
@@ -238,6 +253,11 @@ def _one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
         near = difflib.get_close_matches(value, choices, n=1)
         hint = f"Did you mean {near[0]!r}?" if near else f"Choose from {', '.join(choices)}."
         raise DocnmtError(f"{name}: {value!r} is not known\n  {hint}")
+
+
+def _at_least(name: str, value: int, least: int) -> None:
+    if value < least:
+        raise DocnmtError(f"{name}: {value} is too small\n  Use {least} or more.")
 
 
 def _resolve_paths(recipe: Recipe, folder: Path) -> Recipe:

@@ -78,7 +78,7 @@ def context_positions(position: int, length: int, spec: ContextSpec) -> range | 
 
     Never leaves the document; empty where there is no neighbour.
     """
-    before = range(max(0, position - spec.previous), position)
+    before = range(max(0, position - spec.previous), min(position, length))
     after = range(position + 1, min(length, position + 1 + spec.following))
     return (*before, *after)
 

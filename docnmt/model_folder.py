@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
@@ -35,9 +35,6 @@ class ModelCard:
     decoding: DecodingConfig
     source_language: str
     target_language: str
-
-    def as_sentence_model(self) -> ModelCard:
-        return replace(self, context=replace(self.context, kind="none"))
 
     def rule(self, source: Subwords, spec: ContextSpec | None = None) -> ContextRule:
         return ContextRule(spec or self.context.spec, self.context.max_tokens, source.bos, source.eos)
@@ -81,8 +78,10 @@ def load_card(folder: str | Path) -> ModelCard:
         ) from None
     except (OSError, ValueError) as error:
         raise DocnmtError(f"{path}: cannot be read ({error})\n  Copy the model folder again.") from None
-    known = {key: table[key] for key in ModelCard.__dataclass_fields__ if key in table}
-    return from_table(ModelCard, known, str(path))
+    fields = ModelCard.__dataclass_fields__
+    if not isinstance(table, dict) or not all(key in table for key in fields):
+        raise DocnmtError(f"{path}: does not describe a model\n  Copy the model folder again.")
+    return from_table(ModelCard, {key: table[key] for key in fields}, str(path))
 
 
 def model_key(folder: str | Path) -> str:
@@ -108,11 +107,12 @@ def load_model(folder: str | Path, device: torch.device | str = "cpu") -> Loaded
     with torch.device("meta"):  # no time spent on initial values that the file replaces
         model = DocumentTransformer(card.model, card.context, len(source), len(target))
     model.to_empty(device=device)
+    model.tie_weights()  # to_empty gives every name a tensor of its own
     weights = load_weights(folder / "weights.safetensors")
     try:
         missing = model.load_weights(weights)
-    except (KeyError, RuntimeError) as error:
-        raise DocnmtError(f"{folder}: weights and config.json do not agree ({error})\n  Copy it again.") from None
+    except DocnmtError as error:
+        raise DocnmtError(f"{folder}: {error}") from None
     if missing:
         raise DocnmtError(f"{folder}: weights are missing, {missing[0]} first\n  Copy the model folder again.")
     return LoadedModel(model.eval(), card, source, target)

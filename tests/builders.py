@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,14 +11,14 @@ import torch
 from torch import nn
 
 from docnmt.config import ContextConfig, DecodingConfig, ModelConfig
-from docnmt.corpora.batches import make_batch
+from docnmt.corpora.batches import ContextRule, make_batch
 from docnmt.corpora.store import TokenStore, write_store
 from docnmt.corpora.subwords import Subwords, train_subwords
 from docnmt.document import ParallelDocument
 from docnmt.model.transformer import Batch, DocumentTransformer
 from docnmt.model_folder import LoadedModel, ModelCard
 
-torch.set_num_threads(2)
+torch.set_num_threads(1)  # for tensors this small a second thread only costs
 
 BOS, EOS = 1, 2
 SOURCE_WORDS, TARGET_WORDS = 23, 19  # two sizes, so that one vocabulary in the place of the other is an error
@@ -68,14 +68,6 @@ def sentence_model_of(model: DocumentTransformer) -> DocumentTransformer:
     return sentence.eval()
 
 
-def make_eager_to_end(model: DocumentTransformer, strength: float = 1.0, eos: int = EOS) -> DocumentTransformer:
-    """Makes the end mark likely at every step; a random model would run on until its limit."""
-    word = model.softmax.weight.detach()[eos]
-    with torch.no_grad():
-        model.decoder[-1].after_feed_forward.norm.bias += strength * word / word.norm()
-    return model
-
-
 def random_sentences(count: int, words: int, seed: int = 0, shortest: int = 1, longest: int = 7) -> list[list[int]]:
     """Word ids without marks."""
     random = np.random.default_rng(seed)
@@ -88,7 +80,12 @@ def with_end(sentences: Sequence[Sequence[int]]) -> list[list[int]]:
 
 
 def random_batch(
-    count: int = 5, seed: int = 0, *, context: bool = True, source_words: int = SOURCE_WORDS, target_words: int = TARGET_WORDS
+    count: int = 5,
+    seed: int = 0,
+    *,
+    context: bool = True,
+    source_words: int = SOURCE_WORDS,
+    target_words: int = TARGET_WORDS,
 ) -> Batch:
     """Sentence pairs of several lengths; the first has no context sentence, thus the begin mark alone."""
     contexts = with_end(random_sentences(count, source_words, seed + 2, longest=9))
@@ -100,6 +97,40 @@ def random_batch(
         BOS,
         EOS,
     )
+
+
+def fit(model: DocumentTransformer, batches: Iterable[Batch], rate: float) -> DocumentTransformer:
+    """A short training, for tests of decoding: a random model says one word again and again and does not end."""
+    optimiser = torch.optim.Adam(model.train().parameters(), lr=rate)
+    for batch in batches:
+        optimiser.zero_grad()
+        loss, _ = model.loss(batch)
+        (loss / len(batch.target_out)).backward()
+        optimiser.step()
+    return model.eval().requires_grad_(False)
+
+
+def toy_batch(seed: int, count: int = 24, words: int = TARGET_WORDS) -> Batch:
+    """A toy language: the sentence backwards, after a word that only the context tells."""
+    sources, contexts = (random_sentences(count, words, 2 * seed + i, longest=5) for i in range(2))
+    targets = [[context[0], *reversed(source)] for source, context in zip(sources, contexts, strict=True)]
+    return make_batch(with_end(sources), with_end(contexts), targets, BOS, EOS)
+
+
+@functools.cache
+def toy_model(words: int = TARGET_WORDS, updates: int = 100) -> DocumentTransformer:
+    """Half trained, so that its beams hold real alternatives. Shared: do not change it."""
+    model = make_model(
+        3,
+        source_words=words,
+        target_words=words,
+        shaken=False,
+        dropout=0.0,
+        width=32,
+        filter_width=48,
+        encoder_layers=1,
+    )
+    return fit(model, (toy_batch(seed, words=words) for seed in range(updates)), 0.008)
 
 
 def logits_of(model: DocumentTransformer, batch: Batch) -> torch.Tensor:
@@ -153,13 +184,35 @@ def make_store(folder: Path, documents: Sequence[ParallelDocument]) -> TokenStor
     return write_store(folder, documents, subwords("source"), subwords("target"), threads=1, key="test")
 
 
-def loaded_model(
-    seed: int = 0, *, context: ContextConfig | None = None, eager: float = 1.0, **settings: object
-) -> LoadedModel:
-    """What load_model gives, without a folder."""
+@functools.cache
+def loaded_model() -> LoadedModel:
+    """What load_model gives, without a folder; trained for a moment. Shared: do not change it."""
     source, target = subwords("source"), subwords("target")
-    context = context or ContextConfig()
-    model = make_model(seed, context=context, source_words=len(source), target_words=len(target), **settings)
-    make_eager_to_end(model, eager, target.eos)
-    card = ModelCard(model.model_config, context, DecodingConfig(), "fr", "en")
-    return LoadedModel(model, card, source, target)
+    context = ContextConfig()
+    model = make_model(
+        3,
+        context=context,
+        source_words=len(source),
+        target_words=len(target),
+        shaken=False,
+        dropout=0.0,
+        width=32,
+        filter_width=48,
+        encoder_layers=1,
+        max_length=40,
+    )
+    rule = ContextRule(context.spec, context.max_tokens, source.bos, source.eos)
+
+    def batch(seed: int) -> Batch:
+        (document,) = parallel_documents([20], seed=seed)
+        ids = source.encode(document.source)
+        return make_batch(
+            [[*sentence, source.eos] for sentence in ids],
+            [rule.of(ids, i) for i in range(len(ids))],
+            target.encode(document.target),
+            target.bos,
+            target.eos,
+        )
+
+    fit(model, map(batch, range(100, 145)), 0.01)
+    return LoadedModel(model, ModelCard(model.model_config, context, DecodingConfig(), "fr", "en"), source, target)

@@ -50,13 +50,10 @@ class Subwords:
         return self._processor.encode(list(sentences), num_threads=threads)
 
     def decode(self, ids: Sequence[Sequence[int]]) -> list[str]:
-        return self._processor.decode([list(map(int, sentence)) for sentence in ids])
+        return self._processor.decode([list(map(int, sentence)) for sentence in ids]) if ids else []
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
         return [self._processor.id_to_piece(int(i)) for i in ids]
-
-    def ids(self, pieces: Iterable[str]) -> list[int]:
-        return [self._processor.piece_to_id(piece) for piece in pieces]
 
 
 def train_subwords(

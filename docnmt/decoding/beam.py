@@ -74,7 +74,7 @@ def beam_search(
     history = torch.empty((len(results), beam, 0), dtype=torch.int64, device=device)  # [alive, beam, step]
     for length in range(1, max(limits, default=0) + 1):
         logits = model.softmax(state.advance(words)).float()  # [alive * beam, vocabulary]
-        candidates = 2 * beam
+        candidates = 2 * beam if beam > 1 else 1  # a beam of one is greedy: the end of the sentence wins or it does not
         # The best of each row first: the best of all rows are among them.
         top, top_words = logits.topk(min(candidates, logits.shape[1]), dim=1)
         top = top - logits.logsumexp(dim=1, keepdim=True)

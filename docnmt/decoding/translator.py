@@ -268,7 +268,10 @@ def _with_contexts(
     others = None if context_from is None else iter(context_from)
     for document in documents:
         own = document.sentences if isinstance(document, Document) else document.source
-        yield document, own if others is None else next(others).sentences
+        other = None if others is None else next(others, None)
+        if others is not None and other is None:
+            raise DocnmtError("there are fewer documents to take contexts from than documents\n  Give one for each.")
+        yield document, own if other is None else other.sentences
 
 
 def _windows(pairs: Iterator[tuple[D, Sequence[str]]], size: int) -> Iterator[list[tuple[D, Sequence[str]]]]:

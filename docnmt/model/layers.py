@@ -38,7 +38,7 @@ def sinusoids(length: int, width: int, device: torch.device) -> Tensor:
     table = _tables.get((width, device))
     if table is None or len(table) < length:
         places = torch.arange(max(256, 2 * length), dtype=torch.float32)
-        rates = torch.exp(torch.arange(width // 2) * (-math.log(10000.0) / max(1, width // 2 - 1)))
+        rates = torch.exp(torch.arange(0, width, 2)[: width // 2] * (-math.log(10000.0) / width))
         angles = places[:, None] * rates  # [length, width / 2]
         table = F.pad(torch.cat([angles.sin(), angles.cos()], dim=1), (0, width % 2)).to(device)
         _tables[width, device] = table

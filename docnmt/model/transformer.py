@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from docnmt.config import ContextConfig, ModelConfig
+from docnmt.errors import DocnmtError
 from docnmt.model.context import ContextAttention, ContextEncoder, is_document_parameter
 from docnmt.model.layers import CrossAttention, Dropout, Embedding, FeedForward, Residual, SelfAttention
 from docnmt.model.loss import smoothed_cross_entropy
@@ -92,9 +93,7 @@ class DocumentTransformer(nn.Module):
         super().__init__()
         self.model_config, self.context_config = model, context
         self.source_embedding = Embedding(source_vocabulary, model.width)
-        self.target_embedding = (
-            self.source_embedding if model.tie == "all" else Embedding(target_vocabulary, model.width)
-        )
+        self.target_embedding = Embedding(target_vocabulary, model.width)
         self.dropout = Dropout(model.dropout)
         in_encoder = context.active and context.integration in ("encoder", "both")
         in_decoder = context.active and context.integration in ("decoder", "both")
@@ -112,9 +111,14 @@ class DocumentTransformer(nn.Module):
         self.encoder = nn.ModuleList(encoder)  # type: ignore[assignment]
         self.decoder = nn.ModuleList(decoder)  # type: ignore[assignment]
         self.softmax = nn.Linear(model.width, target_vocabulary, bias=False)  # W_o
-        if model.tie == "none":
-            nn.init.normal_(self.softmax.weight, std=model.width**-0.5)
-        else:
+        nn.init.normal_(self.softmax.weight, std=model.width**-0.5)
+        self.tie_weights()
+
+    def tie_weights(self) -> None:
+        """One table where the recipe wants one."""
+        if self.model_config.tie == "all":
+            self.target_embedding = self.source_embedding
+        if self.model_config.tie != "none":
             self.softmax.weight = self.target_embedding.weight
 
     def embed(self, embedding: Embedding, packed: Packed) -> Tensor:
@@ -158,7 +162,10 @@ class DocumentTransformer(nn.Module):
         """Takes over every weight that fits by name; returns the names of those the given weights do not have."""
         own = dict(self.named_parameters())
         for name, value in weights.items():
-            if name not in own:
-                raise KeyError(name)
+            if name not in own or own[name].shape != value.shape:
+                raise DocnmtError(
+                    f"the weights do not fit the model: {name} has shape {tuple(value.shape)}\n"
+                    "  Use weights and settings of the same model."
+                )
             own[name].copy_(value)
         return [name for name in own if name not in weights]

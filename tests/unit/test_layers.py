@@ -25,8 +25,7 @@ LENGTHS = [[3, 1, 5, 2], [4, 4], [1]]
 def test_sinusoids_are_sines_then_cosines(width):
     table = sinusoids(40, width, CPU)[:40].double()
     half = width // 2
-    # From 1 to 1 / 10000 in equal ratios, both ends included.
-    rates = [10000.0 ** -(i / max(1, half - 1)) for i in range(half)]
+    rates = [10000.0 ** -(2 * i / width) for i in range(half)]  # Vaswani et al., section 3.5
     for place in (0, 1, 7, 39):
         expected = [math.sin(place * r) for r in rates] + [math.cos(place * r) for r in rates]
         torch.testing.assert_close(table[place], torch.tensor(expected, dtype=torch.float64), atol=1e-5, rtol=0)
@@ -51,7 +50,7 @@ def test_embedding_is_scaled_word_plus_position():
     tokens, positions = torch.tensor([3, 5, 3]), torch.tensor([0, 1, 700])
     table = sinusoids(701, 16, CPU)
     expected = embedding.weight[tokens] * 4 + table[positions]
-    torch.testing.assert_close(embedding(tokens, positions), expected)
+    torch.testing.assert_close(embedding(tokens, positions, 701), expected)
 
 
 def test_a_table_made_while_decoding_serves_in_training(monkeypatch):
@@ -60,8 +59,8 @@ def test_a_table_made_while_decoding_serves_in_training(monkeypatch):
     embedding = Embedding(11, 16)
     tokens, positions = torch.tensor([3, 5]), torch.tensor([0, 1])
     with torch.inference_mode():
-        embedding(tokens, positions)
-    embedding(tokens, positions).square().sum().backward()
+        embedding(tokens, positions, 2)
+    embedding(tokens, positions, 2).square().sum().backward()
     assert embedding.weight.grad.abs().sum() > 0
 
 

@@ -1,0 +1,136 @@
+"""Files and folders that are whole or not there."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+import docnmt.files_on_disk
+from docnmt.files_on_disk import folder_atomically, write_atomically, write_json
+
+
+class Stop(BaseException):
+    pass
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+# ---- files ----
+
+
+def test_a_file_appears_whole(tmp_path):
+    path = tmp_path / "a.txt"
+    with write_atomically(path) as file:
+        file.write("half")
+        file.flush()
+        assert not path.exists()
+        file.write(", é\n")
+    assert path.read_bytes() == "half, é\n".encode()
+    assert names(tmp_path) == ["a.txt"]
+
+
+def test_a_file_of_bytes(tmp_path):
+    with write_atomically(tmp_path / "a", binary=True) as file:
+        file.write(b"\x00\r\n")
+    assert (tmp_path / "a").read_bytes() == b"\x00\r\n"
+
+
+@pytest.mark.parametrize("error", [OSError, Stop, KeyboardInterrupt])
+def test_a_file_that_fails_leaves_what_was_there(tmp_path, error):
+    path = tmp_path / "a.txt"
+    with pytest.raises(error), write_atomically(path) as file:
+        file.write("new")
+        raise error
+    assert names(tmp_path) == []
+    path.write_text("old", encoding="utf-8")
+    with pytest.raises(error), write_atomically(path) as file:
+        file.write("new")
+        raise error
+    assert names(tmp_path) == ["a.txt"] and path.read_text(encoding="utf-8") == "old"
+
+
+def test_json_that_cannot_be_written_leaves_nothing(tmp_path):
+    with pytest.raises(TypeError):
+        write_json(tmp_path / "a.json", {"good": 1, "bad": object()})
+    assert names(tmp_path) == []
+    write_json(tmp_path / "a.json", {"é": [1, 2]})
+    assert (tmp_path / "a.json").read_text(encoding="utf-8") == '{\n  "é": [\n    1,\n    2\n  ]\n}\n'
+
+
+# ---- folders ----
+
+
+def fill(folder: Path, text: str) -> None:
+    (folder / "inner").mkdir()
+    (folder / "inner" / "a").write_text(text, encoding="utf-8")
+    (folder / "b").write_text(text, encoding="utf-8")
+
+
+def content(folder: Path) -> dict[str, str]:
+    return {str(p.relative_to(folder)): p.read_text(encoding="utf-8") for p in folder.rglob("*") if p.is_file()}
+
+
+def test_a_folder_appears_whole(tmp_path):
+    path = tmp_path / "deep" / "folder"
+    with folder_atomically(path) as folder:
+        fill(folder, "new")
+        assert not path.exists()
+    assert content(path) == {"inner/a": "new", "b": "new"}
+    assert names(path.parent) == ["folder"]
+
+
+def test_a_folder_takes_the_place_of_another(tmp_path):
+    for text in ("old", "new"):
+        with folder_atomically(tmp_path / "folder") as folder:
+            fill(folder, text)
+            (folder / text).write_text("", encoding="utf-8")
+    assert content(tmp_path / "folder") == {"inner/a": "new", "b": "new", "new": ""}
+    assert names(tmp_path) == ["folder"]
+
+
+@pytest.mark.parametrize("error", [OSError, Stop, KeyboardInterrupt])
+@pytest.mark.parametrize("older", [False, True])
+def test_a_folder_that_fails_leaves_what_was_there(tmp_path, error, older):
+    if older:
+        with folder_atomically(tmp_path / "folder") as folder:
+            fill(folder, "old")
+    with pytest.raises(error), folder_atomically(tmp_path / "folder") as folder:
+        fill(folder, "new")
+        raise error
+    assert names(tmp_path) == (["folder"] if older else [])
+    if older:
+        assert content(tmp_path / "folder") == {"inner/a": "old", "b": "old"}
+
+
+@pytest.mark.parametrize("failing", [1, 2])
+def test_a_folder_that_cannot_be_put_in_place_leaves_the_older_one(tmp_path, monkeypatch, failing):
+    """Replacing a folder takes two renamings; either may fail."""
+    with folder_atomically(tmp_path / "folder") as folder:
+        fill(folder, "old")
+    original, calls = os.rename, []
+
+    def rename(*paths: object) -> None:
+        calls.append(paths)
+        if len(calls) == failing:
+            raise OSError("no")
+        original(*paths)
+
+    monkeypatch.setattr(docnmt.files_on_disk.os, "rename", rename)
+    with pytest.raises(OSError, match="no"), folder_atomically(tmp_path / "folder") as folder:
+        fill(folder, "new")
+    assert names(tmp_path) == ["folder"]
+    assert content(tmp_path / "folder") == {"inner/a": "old", "b": "old"}
+
+
+def test_what_an_earlier_process_of_this_number_left_does_no_harm(tmp_path):
+    left = tmp_path / f".folder.{os.getpid()}.part"
+    left.mkdir()
+    (left / "rubbish").write_text("x", encoding="utf-8")
+    with folder_atomically(tmp_path / "folder") as folder:
+        fill(folder, "new")
+    assert content(tmp_path / "folder") == {"inner/a": "new", "b": "new"}
+    assert names(tmp_path) == ["folder"]
