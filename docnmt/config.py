@@ -36,7 +36,7 @@ class DataConfig:
 class SubwordConfig:
     vocabulary: int = 32_000
     shared: bool = False  # one model for both languages
-    sample: int = 2_000_000  # train on at most so many lines a language
+    sample: int = 1_000_000  # train on at most so many lines a language
     character_coverage: float = 0.9995
     source_model: str = ""  # an existing SentencePiece model instead of training one
     target_model: str = ""

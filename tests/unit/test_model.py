@@ -266,7 +266,7 @@ def test_load_weights_returns_what_is_missing_and_refuses_what_it_does_not_know(
     weights = {name: p.detach() for name, p in make_model(seed=5).sentence_parameters()}
     assert model.load_weights(weights) == [name for name, _ in model.document_parameters()]
     assert all(torch.equal(p, weights[name]) for name, p in model.sentence_parameters())
-    with pytest.raises(DocnmtError, match="no.such.weight"):
+    with pytest.raises(DocnmtError, match=r"no\.such\.weight"):
         model.load_weights({"no.such.weight": torch.zeros(1)})
 
 
