@@ -29,6 +29,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except OSError as error:  # a full disk, a folder that is not there: the system's own words say it
+        print(f"docnmt: {error.filename or 'error'}: {error.strerror or error}", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print("docnmt: interrupted", file=sys.stderr)
         return 130

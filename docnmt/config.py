@@ -55,6 +55,9 @@ class ModelConfig:
 
     def __post_init__(self) -> None:
         _one_of("model.tie", self.tie, ("none", "target", "all"))
+        for name in ("width", "filter_width", "heads", "encoder_layers", "decoder_layers"):
+            _at_least(f"model.{name}", getattr(self, name), 1)
+        _share("model.dropout", self.dropout)
         if self.width % self.heads:
             raise DocnmtError(
                 f"model.width {self.width} cannot be split into {self.heads} heads\n"
@@ -80,6 +83,9 @@ class ContextConfig:
         _one_of("context.connection", self.connection, ("gate", "residual"))
         _one_of("context.start", self.start, ("paper", "sentence"))
         _at_least("context.max_tokens", self.max_tokens, 2)
+        for name in ("previous", "following"):
+            _at_least(f"context.{name}", getattr(self, name), 0)
+        _at_least("context.layers", self.layers, 1)
 
     @property
     def active(self) -> bool:
@@ -110,17 +116,10 @@ class StepConfig:
     start_from: str = ""  # document step: a model folder; "" the sentence step's own; "nothing" trains all from scratch
 
     def __post_init__(self) -> None:
-        counts = (
-            "updates",
-            "batch_tokens",
-            "accumulation",
-            "warmup",
-            "log_every",
-            "validate_every",
-            "checkpoint_every",
-        )
-        for name in counts:
+        every = ("log_every", "validate_every", "checkpoint_every")
+        for name in ("updates", "batch_tokens", "accumulation", "warmup", "average", *every):
             _at_least(name, getattr(self, name), 1)
+        _share("smoothing", self.smoothing)
 
 
 @dataclass(frozen=True)
@@ -129,12 +128,22 @@ class ValidationConfig:
     decode: bool = True  # BLEU by translating the dev documents, with context and with none
     beam: int = 1
 
+    def __post_init__(self) -> None:
+        _one_of("validation.metric", self.metric, ("loss", "bleu"))
+        _at_least("validation.beam", self.beam, 1)
+        if self.metric == "bleu" and not self.decode:
+            raise DocnmtError('validation.metric = "bleu" needs translations\n  Set validation.decode = true.')
+
 
 @dataclass(frozen=True)
 class DecodingConfig:
     beam: int = 4
     length_penalty: float = 0.6  # alpha of Wu et al. (2016)
     batch_tokens: int = 4_000
+
+    def __post_init__(self) -> None:
+        _at_least("decoding.beam", self.beam, 1)
+        _at_least("decoding.batch_tokens", self.batch_tokens, 1)
 
 
 @dataclass(frozen=True)
@@ -147,7 +156,6 @@ class HardwareConfig:
 
 @dataclass(frozen=True)
 class Recipe:
-    name: str = "run"
     seed: int = 1
     output: str = "runs/run"
     data: DataConfig = field(default_factory=DataConfig)
@@ -166,8 +174,8 @@ def load_recipe(path: str | Path, settings: Iterable[str] = ()) -> Recipe:
     path = Path(path)
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise DocnmtError(f"{path}: there is no such recipe\n  Give the path of a TOML file.") from None
+    except OSError as error:
+        raise DocnmtError(f"{path}: cannot be read ({error.strerror})\n  Give the path of a TOML file.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise DocnmtError(f"{path}: not valid TOML: {error}\n  Mend that line.") from None
     for setting in settings:
@@ -210,6 +218,7 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
     return value
 
 
+CORPUS_PATHS = ("path", "source", "target", "document_ids", "document_starts")
 PATHS = (
     "output",
     "data.documents",
@@ -233,15 +242,23 @@ def _set(table: dict[str, Any], setting: str, folder: Path) -> None:
         value = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         value = text
-    if key in PATHS and value != "nothing":
-        seen = [os.path.relpath(v, folder) if v and isinstance(v, str) else v for v in _listed(value)]
-        value = seen if isinstance(value, list) else seen[0]
+    if key.strip() in PATHS and value != "nothing":
+        value = _seen_from(value, folder)
     *sections, name = key.strip().split(".")
     for section in sections:
         table = table.setdefault(section, {})
         if not isinstance(table, dict):
             raise DocnmtError(f"--set {setting}: {section} is not a section\n  Write --set section.key=value.")
     table[name] = value
+
+
+def _seen_from(value: Any, folder: Path) -> Any:
+    """Paths as written on the command line, in a list or a table or alone, as seen from a folder."""
+    if isinstance(value, list):
+        return [_seen_from(item, folder) for item in value]
+    if isinstance(value, dict):
+        return {k: _seen_from(v, folder) if k in CORPUS_PATHS else v for k, v in value.items()}
+    return os.path.relpath(value, folder) if isinstance(value, str) and value else value
 
 
 def _listed(value: Any) -> list[Any]:
@@ -260,6 +277,11 @@ def _at_least(name: str, value: int, least: int) -> None:
         raise DocnmtError(f"{name}: {value} is too small\n  Use {least} or more.")
 
 
+def _share(name: str, value: float) -> None:
+    if not 0 <= value < 1:
+        raise DocnmtError(f"{name}: {value} is not a share\n  Use 0 or more and less than 1.")
+
+
 def _resolve_paths(recipe: Recipe, folder: Path) -> Recipe:
     """Paths in a recipe are written as seen from the recipe."""
 
@@ -267,8 +289,7 @@ def _resolve_paths(recipe: Recipe, folder: Path) -> Recipe:
         return os.path.normpath(folder / text) if text else ""
 
     def corpora(entries: tuple[CorpusFiles, ...]) -> tuple[CorpusFiles, ...]:
-        names = ("path", "source", "target", "document_ids", "document_starts")
-        return tuple(CorpusFiles(**(asdict(e) | {n: at(getattr(e, n)) for n in names})) for e in entries)
+        return tuple(CorpusFiles(**(asdict(e) | {n: at(getattr(e, n)) for n in CORPUS_PATHS})) for e in entries)
 
     start = recipe.document.start_from
     return replace(

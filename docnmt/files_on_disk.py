@@ -49,9 +49,20 @@ def folder_atomically(path: str | Path) -> Iterator[Path]:
         if path.exists():  # a folder cannot be replaced by another in one call
             old = path.with_name(f".{path.name}.{os.getpid()}.old")
             os.rename(path, old)
-            os.rename(temporary, path)
+            try:
+                os.rename(temporary, path)
+            except OSError:
+                os.rename(old, path)
+                raise
             shutil.rmtree(old)
         else:
             os.rename(temporary, path)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Clears away what processes that were killed while writing left behind."""
+    for pattern in (".*.part", ".*.old"):
+        for left in folder.glob(pattern):
+            shutil.rmtree(left) if left.is_dir() else left.unlink()

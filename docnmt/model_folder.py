@@ -60,11 +60,14 @@ def save_weights(path: Path, weights: Mapping[str, Tensor]) -> None:
 def save_model(
     folder: Path, weights: dict[str, Tensor], card: ModelCard, source: Subwords, target: Subwords, notes: dict
 ) -> None:
-    with folder_atomically(folder) as temporary:
-        save_weights(temporary / "weights.safetensors", weights)
-        write_json(temporary / "config.json", {"docnmt": __version__, **asdict(card), "notes": notes})
-        source.save(temporary / "source.spm")
-        target.save(temporary / "target.spm")
+    try:
+        with folder_atomically(folder) as temporary:
+            save_weights(temporary / "weights.safetensors", weights)
+            write_json(temporary / "config.json", {"docnmt": __version__, **asdict(card), "notes": notes})
+            source.save(temporary / "source.spm")
+            target.save(temporary / "target.spm")
+    except (OSError, SafetensorError) as error:
+        raise DocnmtError(f"{folder}: the model could not be saved ({error})\n  Make room and run again.") from None
 
 
 def load_card(folder: str | Path) -> ModelCard:

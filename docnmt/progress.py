@@ -33,11 +33,11 @@ class Progress:
 
     def say(self, text: str) -> None:
         if not self.quiet:
-            self.console.print(text, markup=False)
+            self.console.print(text, markup=False, soft_wrap=True)
 
     @contextmanager
-    def bar(self, label: str, total: int | None, unit: str) -> Iterator[Callable[..., Any]]:
-        """Yields `advance(count=1, note="")`."""
+    def bar(self, label: str, total: int | None, unit: str, start: int = 0) -> Iterator[Callable[..., Any]]:
+        """Yields `advance(count=1, note="")`; `start` is what was done before."""
         columns = (
             TextColumn("{task.description}"),
             BarColumn(bar_width=24),
@@ -51,7 +51,7 @@ class Progress:
         with RichProgress(
             *columns, console=self.console, transient=True, disable=self.quiet or not self.console.is_terminal
         ) as bars:
-            task = bars.add_task(label, total=total, unit=unit, note="")
+            task = bars.add_task(label, total=total, completed=start, unit=unit, note="")
 
             def advance(count: int = 1, note: str = "") -> None:
                 nonlocal done

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from docnmt.files_on_disk import write_atomically
 
 # The first ids of every vocabulary trained here. A model brought along may number them otherwise.
 PAD, BOS, EOS, UNK = 0, 1, 2, 3
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
 class Subwords:
@@ -50,7 +52,9 @@ class Subwords:
         return self._processor.encode(list(sentences), num_threads=threads)
 
     def decode(self, ids: Sequence[Sequence[int]]) -> list[str]:
-        return self._processor.decode([list(map(int, sentence)) for sentence in ids]) if ids else []
+        """Each sentence on one line: bytes that spell a line end, a tab or another control become a space."""
+        texts = self._processor.decode([list(map(int, sentence)) for sentence in ids]) if ids else []
+        return [_CONTROLS.sub(" ", text) for text in texts]
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
         return [self._processor.id_to_piece(int(i)) for i in ids]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -30,7 +31,7 @@ POLL_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class Placed:
-    """A document and where it stands in its file: the empty lines before it, and its first line (from 1)."""
+    """A document and where it stands in its file: the empty lines before it, and its first line or sentence."""
 
     document: Document
     blank_lines: int = 0
@@ -45,7 +46,14 @@ def read_placed(path: str, format: str) -> tuple[str, Iterator[Placed]]:
     name = format or detect_source_format(path)
     if name == "text":
         return name, _placed_text(path)
-    return name, (Placed(document) for document in read_source(path, format=name))
+    return name, _placed_records(path, name)
+
+
+def _placed_records(path: str, format: str) -> Iterator[Placed]:
+    first = 1
+    for document in read_source(path, format=format):
+        yield Placed(document, line=first)
+        first += len(document)
 
 
 def _placed_text(path: str) -> Iterator[Placed]:
@@ -142,8 +150,12 @@ def translate_file(
             continue
         with write_atomically(part) as file:
             _write_block(translator, block, render, options, file, tick)
+    # A process that starts late must still find the parts: they go only when every process has said that it is done.
+    this_run = "-".join(os.environ.get(name, "") for name in ("TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT"))
+    marks = [parts / f"done-{number}-{this_run}" for number in range(size)]
+    marks[rank].touch()
     if rank == 0:
-        _put_together(parts, count, out)
+        _put_together(parts, count, marks, out)
 
 
 def blocks(documents: Iterable[Placed]) -> Iterator[list[Placed]]:
@@ -180,12 +192,12 @@ def _write_block(
         tick(len(placed.document))
 
 
-def _put_together(parts: Path, count: int, out: Path) -> None:
-    waiting = [parts / f"{number:08d}" for number in range(count)]
-    while not all(part.exists() for part in waiting):  # other processes are still at theirs
+def _put_together(parts: Path, count: int, marks: list[Path], out: Path) -> None:
+    finished = [parts / f"{number:08d}" for number in range(count)]
+    while not all(path.exists() for path in (*finished, *marks)):  # other processes are still at theirs
         time.sleep(POLL_SECONDS)
     with write_atomically(out, binary=True) as file:
-        for part in waiting:
+        for part in finished:
             with open(part, "rb") as piece:
                 shutil.copyfileobj(piece, file)
     shutil.rmtree(parts.parent)
@@ -205,14 +217,17 @@ def _key(path: str, format: str, options: Options, model_key: str) -> str:
 def output_paths(files: list[str], out: str) -> dict[str, Path]:
     """Where each file's translation goes: one file to `out` itself, several into the folder `out`."""
     if len(files) == 1 and not Path(out).is_dir():
-        return {files[0]: Path(out)}
-    paths = {file: Path(out) / Path(file).name for file in files}
-    if len(set(paths.values())) < len(paths):
+        paths = {files[0]: Path(out)}
+        folder = Path(out).parent
+    else:
+        paths = {file: Path(out) / Path(file).name for file in files}
+        folder = Path(out)
+    if len(set(paths.values())) < len(files):
         raise DocnmtError("two input files have the same name\n  Translate them into different folders.")
-    Path(out).mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     clash = [file for file, path in paths.items() if path.exists() and path.samefile(file)]
     if clash:
-        raise DocnmtError(f"{clash[0]}: would be written over by its own translation\n  Give another folder to -o.")
+        raise DocnmtError(f"{clash[0]}: would be written over by its own translation\n  Give another name to -o.")
     return paths
 
 

@@ -33,6 +33,8 @@ class Options:
     batch_tokens: int = 4_000
 
     def __post_init__(self) -> None:
+        if isinstance(self.context, str) and self.context != OFF:
+            ContextSpec.parse(self.context)  # a spec that makes no sense is found here, before any work is done
         if self.beam < 1 or not 1 <= self.nbest <= 2 * self.beam:
             raise DocnmtError(
                 f"beam {self.beam}, n-best {self.nbest}\n  Use a beam of 1 or more, n-best up to twice that."

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -80,22 +81,29 @@ class Checkpoints:
             shutil.rmtree(old)
         return True
 
-    def load(self, trained: dict[str, nn.Parameter], optimizer: torch.optim.Optimizer) -> State | None:
-        """Takes up the newest whole checkpoint; None where there is none."""
+    def load(
+        self,
+        trained: dict[str, nn.Parameter],
+        optimizer: torch.optim.Optimizer,
+        check: Callable[[State], None],
+        clean: bool,
+    ) -> State | None:
+        """Takes up the newest whole checkpoint; None where there is none.
+
+        `check` may refuse its state before any weight is touched; `clean` removes damaged ones, which would otherwise
+        stand in the way of those to come.
+        """
         for folder in reversed(self.all()):
             try:
-                table = json.loads((folder / "state.json").read_text(encoding="utf-8"))
-                for name, size in table.pop("files").items():
-                    if (folder / name).stat().st_size != size:
-                        raise OSError(f"{name} is {(folder / name).stat().st_size:,} bytes, should be {size:,}")
-                weights, moments = (
-                    load_file(folder / "weights.safetensors"),
-                    load_file(folder / "optimizer.safetensors"),
-                )
-                state = State.from_json(table)
+                state = _read_state(folder)
+                weights = load_file(folder / "weights.safetensors")
+                moments = load_file(folder / "optimizer.safetensors")
             except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
                 self.progress.say(f"{folder} is damaged ({error}); going back to the one before it")
+                if clean:
+                    shutil.rmtree(folder, ignore_errors=True)
                 continue
+            check(state)
             with torch.no_grad():
                 for name, parameter in trained.items():
                     parameter.copy_(weights[name])
@@ -104,12 +112,16 @@ class Checkpoints:
         return None
 
     def states(self) -> list[State]:
-        found = []
-        for folder in self.all():
-            table = json.loads((folder / "state.json").read_text(encoding="utf-8"))
-            table.pop("files")
-            found.append(State.from_json(table))
-        return found
+        return [_read_state(folder) for folder in self.all()]
+
+
+def _read_state(folder: Path) -> State:
+    """The state of a checkpoint whose files are all there and whole."""
+    table = json.loads((folder / "state.json").read_text(encoding="utf-8"))
+    for name, size in table.pop("files").items():
+        if (folder / name).stat().st_size != size:
+            raise OSError(f"{name} is {(folder / name).stat().st_size:,} bytes, should be {size:,}")
+    return State.from_json(table)
 
 
 def _moments(trained: dict[str, nn.Parameter], optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:

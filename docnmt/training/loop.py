@@ -17,12 +17,13 @@ from typing import Any
 
 import numpy as np
 import torch
+from safetensors import SafetensorError
 from torch import Tensor
 
 from docnmt.config import HardwareConfig, StepConfig
 from docnmt.corpora.batches import Examples, Stream
 from docnmt.errors import DocnmtError
-from docnmt.files_on_disk import folder_atomically
+from docnmt.files_on_disk import folder_atomically, remove_unfinished
 from docnmt.model.transformer import DocumentTransformer
 from docnmt.model_folder import load_weights, save_weights, weights_of
 from docnmt.progress import Progress
@@ -40,8 +41,11 @@ FREE_SETTINGS = ("updates", "patience", "checkpoint_every", "average")
 class Interrupted(Exception):
     """SIGINT or SIGTERM: the state is saved, the run can be resumed."""
 
-    def __init__(self, update: int, number: int):
-        super().__init__(f"stopped and saved at update {update:,}; the same command goes on from there")
+    def __init__(self, update: int | None, number: int):
+        saved = "stopped, but could not save; the same command goes on from the last checkpoint"
+        if update is not None:
+            saved = f"stopped and saved at update {update:,}; the same command goes on from there"
+        super().__init__(saved)
         self.signal = number
 
 
@@ -78,13 +82,18 @@ class Trainer:
         """Trains from where the folder is to the end; returns the last state."""
         keep_freed_memory()
         self.folder.mkdir(parents=True, exist_ok=True)
+        if self.group.first:
+            for inside in (self.folder, self.folder / "checkpoints", self.folder / "best"):
+                remove_unfinished(inside)
         state = self._take_up()
         if not self._finished(state):
             record = Record(self.folder, state.update) if self.group.first else None
-            with self._signals(), self.progress.bar("train", self.config.updates, "updates") as advance:
-                advance(state.update)
+            bar = self.progress.bar("train", self.config.updates, "updates", start=state.update)
+            with self._signals(), bar as advance:
                 self.model.train()
                 self._train(state, record, advance)
+            if state.update < self.config.updates:
+                self.progress.say(f"stopped early: no better for {state.without_gain} validations")
         return state
 
     def final_weights(self, state: State) -> dict[str, Tensor]:
@@ -122,9 +131,9 @@ class Trainer:
                 clock, words_since = time.monotonic(), 0
             stop = self.group.any(self.stop_signal is not None, self.device)
             if validated or stop or self._due(state, config.checkpoint_every):
-                self._save(state)
-            if stop and not self._finished(state):
-                raise Interrupted(state.update, self.stop_signal or signal.SIGTERM)
+                saved = self._save(state)
+            if stop:
+                raise Interrupted(state.update if saved else None, self.stop_signal or signal.SIGTERM)
 
     def _rate(self, update: int) -> float:
         return learning_rate(update, self.model.model_config.width, self.config.warmup, self.config.learning_rate)
@@ -176,34 +185,47 @@ class Trainer:
             record.metrics("validation", state.update, **result.as_dict())
         self.progress.say(f"update {state.update:,}: {result}{'  best' if better else ''}")
         if self.group.first and any(update == state.update for _, update in state.best):
+            self._keep(state)
+
+    def _keep(self, state: State) -> None:
+        """Puts these weights aside as among the best; where there is no room, the best so far stay the best."""
+        try:
             with folder_atomically(self._best_folder(state.update)) as folder:
                 save_weights(folder / "weights.safetensors", self.trained)
+        except (OSError, SafetensorError) as error:
+            self.progress.say(f"could not keep the weights of update {state.update:,} ({error}). Make room.")
+            state.best = [(score, update) for score, update in state.best if update != state.update]
 
     def _best_folder(self, update: int) -> Path:
         return self.folder / "best" / f"update-{update:08d}"
 
     # ---- checkpoints ----
 
-    def _save(self, state: State) -> None:
-        if self.group.first and self.checkpoints.save(state, self.trained, self.optimizer):
+    def _save(self, state: State) -> bool:
+        """Writes a checkpoint; False where that failed, in which case the one before it stays."""
+        saved = self.group.first and self.checkpoints.save(state, self.trained, self.optimizer)
+        if saved:
             wanted = {update for kept in self.checkpoints.states() for _, update in kept.best}
             for folder in (self.folder / "best").glob("update-*"):
                 if int(folder.name.removeprefix("update-")) not in wanted:
                     shutil.rmtree(folder)
-        self.group.wait()
+        return self.group.any(saved, self.device)
 
     def _take_up(self) -> State:
-        state = self.checkpoints.load(self.trained, self.optimizer)
+        state = self.checkpoints.load(self.trained, self.optimizer, self._check_settings, clean=self.group.first)
+        self.group.wait()
         if state is None:
             return State(settings=self.settings)
+        self.progress.say(f"going on from update {state.update:,}")
+        return state
+
+    def _check_settings(self, state: State) -> None:
         changed = [key for key in self.settings if state.settings.get(key) != self.settings[key]]
         if changed:
             raise DocnmtError(
                 f"{self.folder}: was started with other settings: {', '.join(changed)}\n"
                 "  Set them back, give the recipe another output, or delete the folder to start again."
             )
-        self.progress.say(f"going on from update {state.update:,}")
-        return state
 
     @contextmanager
     def _signals(self) -> Iterator[None]:

@@ -64,6 +64,8 @@ def join_group(device: torch.device) -> Group:
     """The group torchrun started this process in, or a group of one."""
     if "RANK" not in os.environ or int(os.environ.get("WORLD_SIZE", "1")) == 1:
         return Group()
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
     if not dist.is_initialized():
         dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
     return Group(dist.get_rank(), dist.get_world_size())

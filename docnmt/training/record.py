@@ -41,7 +41,7 @@ def read_record(path: Path) -> list[dict[str, Any]]:
     """The whole lines of a record; one cut short by a kill is left out."""
     lines = []
     if path.exists():
-        for line in path.read_text(encoding="utf-8").splitlines():
+        for line in path.read_bytes().split(b"\n"):
             try:
                 lines.append(json.loads(line))
             except ValueError:

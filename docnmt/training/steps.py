@@ -7,6 +7,7 @@ Step 2, "document":  theta_d on D_d, theta_s fixed. Also with nothing frozen, or
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -47,8 +48,14 @@ class Run:
 
 def choose_device(name: str) -> torch.device:
     if name != "auto":
-        return torch.device(name)
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        try:
+            return torch.empty(0, device=name).device
+        except (RuntimeError, AssertionError) as error:
+            reason = str(error).splitlines()[0]
+            raise DocnmtError(f"device {name}: {reason}\n  Use cpu, cuda or auto.") from None
+    if torch.cuda.is_available():
+        return torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))  # torchrun gives each process a GPU
+    return torch.device("cpu")
 
 
 def train(recipe: Recipe, steps: tuple[str, ...], progress: Progress) -> dict[str, Path]:
@@ -99,7 +106,10 @@ def document_step(run: Run) -> Path:
         run.progress.say("one step: the whole document model from scratch, on the documents alone")
     else:
         weights = load_weights(start / "weights.safetensors")
-        missing = [name for name in model.load_weights(weights) if not is_document_parameter(name)]
+        try:
+            missing = [name for name in model.load_weights(weights) if not is_document_parameter(name)]
+        except DocnmtError as error:
+            raise DocnmtError(f"{start}: {error}") from None
         if missing:
             raise DocnmtError(f"{start}: is not a sentence model of this shape ({missing[0]} is missing)")
         if recipe.document.freeze:

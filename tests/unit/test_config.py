@@ -57,7 +57,7 @@ def test_every_recipe_that_comes_along_loads(path):
         ("[model]\nwidth = 3.0", "width: expected int, found 3.0"),
         ("[model]\nwidth = true", "width: expected int, found True"),
         ("[sentence]\nfreeze = 1", "freeze: expected bool, found 1"),
-        ("name = 3", "name: expected str, found 3"),
+        ("[hardware]\ndevice = 3", "device: expected str, found 3"),
         ("[model]\ndropout = true", "dropout: expected float, found True"),
         ("[data]\ndocuments = 3", "documents: expected a table, found 3"),
         ("[data]\ndocuments = [3]", "documents: expected a table, found 3"),
@@ -80,7 +80,7 @@ def test_a_refusal_names_the_file(tmp_path):
 
 def test_bytes_that_are_no_text(tmp_path):
     path = tmp_path / "recipe.toml"
-    path.write_bytes(b'name = "\xff"\n')
+    path.write_bytes(b'output = "\xff"\n')
     with pytest.raises(DocnmtError, match="not valid TOML"):
         load_recipe(path)
 
@@ -171,7 +171,7 @@ def test_paths_on_the_command_line_are_seen_from_the_user(tmp_path, monkeypatch)
         "subwords.source_model=m.spm",
         "document.start_from = old",
     ]
-    recipe = read(recipes, 'name = "x"', *settings)
+    recipe = read(recipes, "seed = 1", *settings)
     assert os.path.abspath(recipe.output) == str(here / "out")
     assert [os.path.abspath(files.path) for files in recipe.data.documents] == [str(here / "a.tsv")]
     assert [os.path.abspath(files.path) for files in recipe.data.dev] == [str(here / "b.tsv"), str(here / "c.tsv")]
@@ -201,9 +201,9 @@ def test_nothing_and_no_path_stay_what_they_are(tmp_path):
         ("sentence.freeze=false", False),
         ("context.kind=none", "none"),
         ('context.kind="none"', "none"),
-        ("name=a=b", "a=b"),
-        ("name=two words", "two words"),
-        ("name=", ""),
+        ("hardware.device=a=b", "a=b"),
+        ("hardware.device=two words", "two words"),
+        ("hardware.device=", ""),
         ("data.skip_bad=true", True),
     ],
 )
@@ -243,8 +243,8 @@ def test_set_takes_any_text_without_falling_over(tmp_path_factory, text):
     """Text that happens to be TOML is what TOML says (and then perhaps of the wrong type), all other text is itself."""
     folder = tmp_path_factory.getbasetemp()
     try:
-        name = read(folder, "", f"name={text}").name
+        name = read(folder, "", f"hardware.device={text}").hardware.device
     except DocnmtError as error:
-        assert "name: expected str" in str(error)
+        assert "device: expected str" in str(error)
     else:
         assert name == text or repr(name)[1:-1] in text or text.lstrip()[:1] in "\"'"
