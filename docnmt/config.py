@@ -241,7 +241,7 @@ def _set(table: dict[str, Any], setting: str, folder: Path) -> None:
     try:
         value = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
-        value = text
+        value = text.strip()
     if key.strip() in PATHS and value != "nothing":
         value = _seen_from(value, folder)
     *sections, name = key.strip().split(".")

@@ -64,7 +64,7 @@ def test_every_key_of_a_recipe_is_documented_with_its_default():
         for item in dataclasses.fields(kind):
             hint = typing.get_type_hints(kind)[item.name]
             if dataclasses.is_dataclass(hint):
-                section = re.search(rf"^## .*\[{item.name}\].*?(?=^## |\Z)", page, re.S | re.M)
+                section = re.search(rf"^## [^\n]*\[{item.name}\].*?(?=^## |\Z)", page, re.S | re.M)
                 assert section, f"[{item.name}] has no section"
                 check(hint, section[0])
             else:
