@@ -24,6 +24,7 @@ from docnmt.training.steps import train
 
 DOCUMENTS, SEED = 3000, 1
 SENTENCE, DOCUMENT, SHUFFLED = "sentence model", "document model", "document model, shuffled context"
+SHORT = {SENTENCE: "sentence", DOCUMENT: "document", SHUFFLED: "shuffled"}
 
 
 def run_demo(recipe: Recipe, progress: Progress, console: Console, json_path: str = "") -> dict[str, Any]:
@@ -42,10 +43,8 @@ def run_demo(recipe: Recipe, progress: Progress, console: Console, json_path: st
     _print_changes(console, test, outputs, words, recipe)
     seconds = time.monotonic() - started
     model = models["document"]
-    console.print(
-        f"\nDone in {seconds:.0f} s. To translate a French text of your own, one sentence a line and an empty"
-    )
-    console.print("line between documents (of the words this small model knows):\n")
+    console.print(f"\nDone in {seconds:.0f} s. To translate a French text of your own, in the words this")
+    console.print("small model knows, one sentence a line and an empty line between documents:\n")
     console.print(f"  .venv/bin/docnmt translate {model} my-text.txt\n", markup=False, highlight=False)
     figures = {"seconds": seconds, "systems": {name: _figures(scores[name], bleu[name]) for name in outputs}}
     if json_path:
@@ -107,7 +106,7 @@ def _print_scores(console: Console, scores: dict[str, ContextWordAccuracy], bleu
         detail.add_column(heading, justify="right")
     for name, score in scores.items():
         cells = [score.of(kind) for kind in PHENOMENA] + [score.at(1), score.at(2)]
-        detail.add_row(name, *(f"{tally.percent:.0f} %" for tally in cells))
+        detail.add_row(SHORT[name], *(f"{tally.percent:.0f} %" for tally in cells))
     console.print(detail)
     console.print(f"BLEU: {bleu[DOCUMENT][1]}", highlight=False)
 
