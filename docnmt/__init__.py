@@ -14,7 +14,7 @@ from docnmt.errors import BadInput, DocnmtError
 from docnmt.version import __version__
 
 if TYPE_CHECKING:
-    from docnmt.decoding.translator import Translator, load
+    from docnmt.decoding.translator import SentenceScore, TranslatedDocument, TranslatedSentence, Translator, load
 
 __all__ = [
     "BadInput",
@@ -22,6 +22,9 @@ __all__ = [
     "DocnmtError",
     "Document",
     "ParallelDocument",
+    "SentenceScore",
+    "TranslatedDocument",
+    "TranslatedSentence",
     "Translator",
     "__version__",
     "load",
@@ -30,7 +33,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     # torch takes seconds to import: only those who load a model pay for it
-    if name in ("Translator", "load"):
+    if name in __all__:
         from docnmt.decoding import translator
 
         return getattr(translator, name)

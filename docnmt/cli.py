@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from docnmt.errors import DocnmtError
+from docnmt.errors import DocnmtError, Interrupted
 from docnmt.version import __version__
 
 if TYPE_CHECKING:
@@ -26,6 +26,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except DocnmtError as error:
         print(f"docnmt: {error}", file=sys.stderr)
         return 2
+    except Interrupted as stopped:
+        print(f"docnmt: {stopped}", file=sys.stderr)
+        return 128 + stopped.signal
     except BrokenPipeError:  # the reader of our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
@@ -211,7 +214,6 @@ def run_prepare(options: argparse.Namespace) -> None:
 
 def run_train(options: argparse.Namespace) -> None:
     from docnmt.progress import Progress
-    from docnmt.training.loop import Interrupted
     from docnmt.training.parallel import leave_group
     from docnmt.training.steps import train
 
@@ -221,9 +223,6 @@ def run_train(options: argparse.Namespace) -> None:
         steps = ("document",)  # what step 2 starts from is given, so there is no step 1 to run
     try:
         train(recipe, steps, Progress())
-    except Interrupted as stopped:
-        print(f"docnmt: {stopped}", file=sys.stderr)
-        raise SystemExit(128 + stopped.signal) from None
     finally:
         leave_group()
 
@@ -231,16 +230,15 @@ def run_train(options: argparse.Namespace) -> None:
 def run_translate(options: argparse.Namespace) -> None:
     from dataclasses import replace
 
-    from docnmt.decoding.jobs import count_sentences, output_paths, translate_file, translate_stream
+    from docnmt.decoding.jobs import FileJob, count_sentences, output_paths, translate_stream
     from docnmt.decoding.translator import load
     from docnmt.model_folder import model_key
     from docnmt.progress import Progress
-    from docnmt.training.steps import choose_device
 
     rank, size = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
     if size > 1 and not options.output:
         raise DocnmtError("several processes cannot share standard output\n  Name an output file with -o.")
-    translator = load(options.model, str(choose_device(options.device)))
+    translator = load(options.model, options.device)
     given = {"beam": options.beam, "length_penalty": options.length_penalty, "context": options.context}
     chosen = replace(
         translator.options, nbest=options.nbest, **{key: value for key, value in given.items() if value is not None}
@@ -255,17 +253,17 @@ def run_translate(options: argparse.Namespace) -> None:
     if "-" in options.files:
         raise DocnmtError("-o goes with named files\n  Name an input file, or send standard output to a file.")
     paths, key = output_paths(options.files, options.output), model_key(options.model)
-    with progress.bar("translate", count_sentences(options.files, options.format), "sentences") as tick:
+    total = count_sentences(options.files, options.format) // size
+    with progress.bar("translate", total, "sentences") as tick:
+        job = FileJob(translator, chosen, key, rank, size, tick)
         for path, out in paths.items():
-            translate_file(
-                translator, path, out, chosen, format=options.format, model_key=key, rank=rank, size=size, tick=tick
-            )
+            job.translate(path, out, options.format)
+        job.finish(progress.say)
 
 
 def run_score(options: argparse.Namespace) -> None:
     from docnmt.decoding.scoring import print_scores
     from docnmt.decoding.translator import load
-    from docnmt.training.steps import choose_device
 
-    translator = load(options.model, str(choose_device(options.device)))
+    translator = load(options.model, options.device)
     print_scores(translator, _corpus(options), _languages(options), options.context, options.tokens, options.json)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import difflib
 import os
 import tomllib
-import types
 import typing
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
@@ -27,17 +26,17 @@ class DataConfig:
     target_language: str = "en"
     documents: tuple[CorpusFiles, ...] = ()  # D_d: parallel documents, for both steps
     sentences: tuple[CorpusFiles, ...] = ()  # D_s: more sentence pairs, for step 1 only
-    dev: tuple[CorpusFiles, ...] = ()
+    dev: tuple[CorpusFiles, ...] = ()  # documents for validation
     skip_bad: bool = False  # skip and count bad pairs instead of stopping at the first
     max_characters: int = 20_000  # a longer line is an error
 
 
 @dataclass(frozen=True)
 class SubwordConfig:
-    vocabulary: int = 32_000
+    vocabulary: int = 32_000  # pieces
     shared: bool = False  # one model for both languages
-    sample: int = 1_000_000  # train on at most so many lines a language
-    character_coverage: float = 0.9995
+    sample: int = 1_000_000  # train on at most so many lines, drawn at random
+    character_coverage: float = 0.9995  # share of characters with a piece of their own; the rest is spelt in bytes
     source_model: str = ""  # an existing SentencePiece model instead of training one
     target_model: str = ""
 
@@ -49,7 +48,7 @@ class ModelConfig:
     heads: int = 8
     encoder_layers: int = 6  # N_s
     decoder_layers: int = 6  # N_t
-    dropout: float = 0.1
+    dropout: float = 0.1  # on embeddings and sub-layer outputs
     tie: str = "target"  # W_o is the target embedding; "all": the source embedding too; "none"
     max_length: int = 512  # longest sentence in pieces; a longer one is translated in parts
 
@@ -69,8 +68,8 @@ class ModelConfig:
 @dataclass(frozen=True)
 class ContextConfig:
     kind: str = "attention"  # "none": the sentence-level Transformer
-    previous: int = 2
-    following: int = 0
+    previous: int = 2  # sentences before the current one
+    following: int = 0  # sentences after it
     layers: int = 1  # N_c
     integration: str = "both"  # "encoder", "decoder", "both" or "none"
     connection: str = "gate"  # or "residual"
@@ -98,35 +97,42 @@ class ContextConfig:
 
 @dataclass(frozen=True)
 class StepConfig:
-    """One training step: the sentence step or the document step."""
+    """One training step."""
 
-    updates: int = 100_000
+    updates: int = 100_000  # how long
     batch_tokens: int = 48_000  # of a batch: source, context and target together, as padded
     accumulation: int = 1  # batches an update, in each process
     learning_rate: float = 1.0  # factor on Vaswani's schedule
-    warmup: int = 4_000
-    smoothing: float = 0.1
+    warmup: int = 4_000  # updates
+    smoothing: float = 0.1  # of labels
     clip: float = 0.0  # largest gradient norm; 0: no clipping
-    log_every: int = 50
+    log_every: int = 50  # updates
     validate_every: int = 2_000
     checkpoint_every: int = 500
     patience: int = 0  # stop after so many validations without a better one; 0: never
     average: int = 1  # the final model averages so many of the best validations
-    freeze: bool = True  # document step: theta_s stays as it is
-    start_from: str = ""  # document step: a model folder; "" the sentence step's own; "nothing" trains all from scratch
 
     def __post_init__(self) -> None:
         every = ("log_every", "validate_every", "checkpoint_every")
         for name in ("updates", "batch_tokens", "accumulation", "warmup", "average", *every):
             _at_least(name, getattr(self, name), 1)
         _share("smoothing", self.smoothing)
+        for name in ("clip", "patience", "learning_rate"):
+            _at_least(name, getattr(self, name), 0)
+
+
+@dataclass(frozen=True)
+class DocumentStepConfig(StepConfig):
+    batch_tokens: int = 96_000  # of a batch: source, context and target together, as padded
+    freeze: bool = True  # theta_s stays as it is
+    start_from: str = ""  # a model folder; "": what the sentence step made; "nothing": all from scratch
 
 
 @dataclass(frozen=True)
 class ValidationConfig:
     metric: str = "loss"  # what "best" means: "loss" or "bleu"
     decode: bool = True  # BLEU by translating the dev documents, with context and with none
-    beam: int = 1
+    beam: int = 1  # for these translations; 1 is greedy
 
     def __post_init__(self) -> None:
         _one_of("validation.metric", self.metric, ("loss", "bleu"))
@@ -137,13 +143,14 @@ class ValidationConfig:
 
 @dataclass(frozen=True)
 class DecodingConfig:
-    beam: int = 4
+    beam: int = 4  # hypotheses a sentence
     length_penalty: float = 0.6  # alpha of Wu et al. (2016)
-    batch_tokens: int = 4_000
+    batch_tokens: int = 4_000  # of a batch: source and context, as padded
 
     def __post_init__(self) -> None:
         _at_least("decoding.beam", self.beam, 1)
         _at_least("decoding.batch_tokens", self.batch_tokens, 1)
+        _at_least("decoding.length_penalty", self.length_penalty, 0)
 
 
 @dataclass(frozen=True)
@@ -156,14 +163,14 @@ class HardwareConfig:
 
 @dataclass(frozen=True)
 class Recipe:
-    seed: int = 1
-    output: str = "runs/run"
+    seed: int = 1  # of all that is random
+    output: str = "runs/run"  # the folder for all that comes out
     data: DataConfig = field(default_factory=DataConfig)
     subwords: SubwordConfig = field(default_factory=SubwordConfig)
     model: ModelConfig = field(default_factory=ModelConfig)
     context: ContextConfig = field(default_factory=ContextConfig)
     sentence: StepConfig = field(default_factory=StepConfig)
-    document: StepConfig = field(default_factory=lambda: StepConfig(batch_tokens=96_000))  # the context counts too
+    document: DocumentStepConfig = field(default_factory=DocumentStepConfig)
     validation: ValidationConfig = field(default_factory=ValidationConfig)
     decoding: DecodingConfig = field(default_factory=DecodingConfig)
     hardware: HardwareConfig = field(default_factory=HardwareConfig)
@@ -209,8 +216,6 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
         return from_table(typing.cast(type, hint), value, where)
     if typing.get_origin(hint) is tuple:
         return tuple(_convert(typing.get_args(hint)[0], item, where) for item in _listed(value))
-    if isinstance(hint, types.UnionType):
-        hint = typing.get_args(hint)[0]
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if not isinstance(value, hint) or (hint is int and isinstance(value, bool)):
@@ -272,7 +277,7 @@ def _one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
         raise DocnmtError(f"{name}: {value!r} is not known\n  {hint}")
 
 
-def _at_least(name: str, value: int, least: int) -> None:
+def _at_least(name: str, value: float, least: int) -> None:
     if value < least:
         raise DocnmtError(f"{name}: {value} is too small\n  Use {least} or more.")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +31,9 @@ SHORT = {SENTENCE: "sentence", DOCUMENT: "document", SHUFFLED: "shuffled"}
 def run_demo(recipe: Recipe, progress: Progress, console: Console, json_path: str = "") -> dict[str, Any]:
     started = time.monotonic()
     corpus = Path(recipe.output) / "corpus"
-    if not (corpus / "README.txt").exists():  # written last
-        write_demo_corpus(corpus, DOCUMENTS, SEED)
+    write_demo_corpus(corpus, DOCUMENTS, SEED)
+    train_files, dev_files = (CorpusFiles(path=str(corpus / f"{part}.tsv")) for part in ("train", "dev"))
+    recipe = replace(recipe, data=replace(recipe.data, documents=(train_files,), dev=(dev_files,)))
     progress.say(f"corpus: {DOCUMENTS:,} documents, French to English, in {corpus}")
     models = train(recipe, ("sentence", "document"), progress)
     test = list(read_corpus(CorpusFiles(path=str(corpus / "test.tsv"))))
@@ -45,7 +47,7 @@ def run_demo(recipe: Recipe, progress: Progress, console: Console, json_path: st
     model = models["document"]
     console.print(f"\nDone in {seconds:.0f} s. To translate a French text of your own, in the words this")
     console.print("small model knows, one sentence a line and an empty line between documents:\n")
-    console.print(f"  .venv/bin/docnmt translate {model} my-text.txt\n", markup=False, highlight=False)
+    console.print(f"  .venv/bin/docnmt translate {model} my-text.txt\n", markup=False, highlight=False, soft_wrap=True)
     figures = {"seconds": seconds, "systems": {name: _figures(scores[name], bleu[name]) for name in outputs}}
     if json_path:
         write_json(json_path, figures)
@@ -116,14 +118,16 @@ def _print_changes(
 ) -> None:
     """Three sentences, each with another kind of word, that context put right."""
     shown: set[str] = set()
+    examples = 0
     console.print("\nWhere context changed the outcome:", style="bold")
     for document, plain, informed in zip(test, outputs[SENTENCE], outputs[DOCUMENT], strict=True):
         for position, (without, with_context) in enumerate(zip(plain, informed, strict=True)):
             here = words.get((document.id, position), ())
             kinds = {w.phenomenon for w in here if is_right(w, with_context) and not is_right(w, without)}
-            if len(shown) == 3 or not kinds or kinds & shown:
+            if examples == 3 or not kinds or kinds & shown:
                 continue
             shown |= kinds
+            examples += 1
             table = Table(
                 show_header=False, box=None, padding=(0, 2), title=f"\n{', '.join(kinds)}", title_justify="left"
             )

@@ -73,7 +73,7 @@ class ContextSpec:
 NO_CONTEXT = ContextSpec(previous=0, following=0)
 
 
-def context_positions(position: int, length: int, spec: ContextSpec) -> range | tuple[int, ...]:
+def context_positions(position: int, length: int, spec: ContextSpec) -> tuple[int, ...]:
     """The positions, in reading order, of the sentences that sentence `position` of `length` sees as context.
 
     Never leaves the document; empty where there is no neighbour.

@@ -63,3 +63,14 @@ class SkipBad:
         for kind, count in self.counts.most_common():
             lines.append(f"  {count:>8,}  {kind}  (first: {str(self.examples[kind]).splitlines()[0]})")
         return "\n".join(lines)
+
+
+class Interrupted(Exception):
+    """SIGINT or SIGTERM: the state is saved, the run can be resumed."""
+
+    def __init__(self, update: int | None, number: int):
+        saved = "stopped, but could not save; the same command goes on from the last checkpoint"
+        if update is not None:
+            saved = f"stopped and saved at update {update:,}; the same command goes on from there"
+        super().__init__(saved)
+        self.signal = number

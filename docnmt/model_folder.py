@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError
@@ -85,6 +86,14 @@ def load_card(folder: str | Path) -> ModelCard:
     if not isinstance(table, dict) or not all(key in table for key in fields):
         raise DocnmtError(f"{path}: does not describe a model\n  Copy the model folder again.")
     return from_table(ModelCard, {key: table[key] for key in fields}, str(path))
+
+
+def read_notes(folder: Path) -> dict[str, Any] | None:
+    """What save_model was told beside the model itself; None where there is no model."""
+    try:
+        return json.loads((folder / "config.json").read_text(encoding="utf-8"))["notes"]
+    except (OSError, ValueError, KeyError):
+        return None
 
 
 def model_key(folder: str | Path) -> str:

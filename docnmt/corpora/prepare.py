@@ -17,6 +17,7 @@ from docnmt.corpora.store import TokenStore, sentences_of, stored_key, write_sto
 from docnmt.corpora.subwords import Subwords, train_subwords
 from docnmt.document import ParallelDocument
 from docnmt.errors import DocnmtError, OnBad, SkipBad, raise_bad
+from docnmt.files_on_disk import remove_unfinished
 from docnmt.progress import Progress
 
 
@@ -32,6 +33,7 @@ class Prepared:
 def prepare(recipe: Recipe, progress: Progress) -> Prepared:
     folder = Path(recipe.output) / "data"
     folder.mkdir(parents=True, exist_ok=True)
+    remove_unfinished(folder)
     if not (recipe.data.documents or recipe.data.sentences):
         raise DocnmtError("the recipe names no training data\n  Set data.documents (or data.sentences).")
     on_bad = SkipBad() if recipe.data.skip_bad else raise_bad

@@ -26,13 +26,11 @@ class Subwords:
         except RuntimeError as error:
             raise DocnmtError(f"{name}: not a SentencePiece model ({error})\n  Give a .model or .spm file.") from None
         self.model = model
-        self.bos = self._processor.bos_id()
         self.eos = self._processor.eos_id()
-        if self.bos < 0 or self.eos < 0:
-            raise DocnmtError(
-                f"{name}: has no begin or end of sentence piece\n"
-                "  Train it with bos_id and eos_id, or let prepare do it."
-            )
+        if self.eos < 0:
+            raise DocnmtError(f"{name}: has no end of sentence piece\n  Train it with eos_id, or let prepare do it.")
+        # Marian's models have no begin mark: there the end of one sentence begins the next.
+        self.bos = self._processor.bos_id() if self._processor.bos_id() >= 0 else self.eos
 
     @classmethod
     def load(cls, path: str | Path) -> Subwords:

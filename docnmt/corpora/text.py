@@ -19,7 +19,7 @@ from docnmt.corpora.assembly import (
     pair_up,
     report_pair,
 )
-from docnmt.corpora.files import SENTENCES_PER_LINE, Flaw, InputFile, Line, find_flaw
+from docnmt.corpora.files import MAX_CHARACTERS, SENTENCES_PER_LINE, Flaw, InputFile, Line, find_flaw
 from docnmt.document import Document, ParallelDocument
 from docnmt.errors import DocnmtError
 
@@ -72,15 +72,19 @@ class _Cursor:
         self._ended_blank = line is not None
         return Side(self.name, f"{self.stem}:{self.documents}", start, lines, range(start, start + len(lines)))
 
-    def continue_through_blanks(self, side: Side, length: int) -> bool:
-        """Takes the blank line that ended `side` for an empty sentence, if the document then ends after `length`."""
+    def continue_through_blanks(self, side: Side, length: int, only_blanks: bool) -> bool:
+        """Takes the blank line that ended `side` for an empty sentence, if the document then ends after `length`.
+
+        With `only_blanks`, nothing but blank lines may be taken so.
+        """
         if not self._ended_blank:
             return False
         more: list[Line] = [""]
         while len(side.lines) + len(more) < length and (line := self.next_line()) is not None:
             more.append(line)
         end = self.next_line()
-        if len(side.lines) + len(more) == length and (end is None or _blank(end)):
+        fits = len(side.lines) + len(more) == length and (end is None or _blank(end))
+        if fits and not (only_blanks and any(not _blank(line) for line in more)):
             side.lines.extend(more)
             side.numbers = range(side.line, side.line + length)
             return True
@@ -97,13 +101,17 @@ class _Cursor:
 def read_text(source: InputFile, target: InputFile, reading: Reading) -> Iterator[ParallelDocument]:
     """Two files with blank lines between documents, in the same places on both sides."""
     left, right = _Cursor(source, reading), _Cursor(target, reading)
+    alike: bool | None = None  # not known until it matters
     while True:
         sides = left.next_document(), right.next_document()
         if sides[0] is None or sides[1] is None:
             if sides[0] is not sides[1]:
                 _unequal_files(left, right, f"{left.stem}:{left.documents}", reading)
             return
-        if len(sides[0].lines) != len(sides[1].lines) and not _mend(left, right, sides[0], sides[1]):
+        if len(sides[0].lines) != len(sides[1].lines):
+            alike = _count_documents(source.name) == _count_documents(target.name) if alike is None else alike
+        # Where both files have as many documents, lines of the next one are never taken for this one's.
+        if len(sides[0].lines) != len(sides[1].lines) and not _mend(left, right, sides[0], sides[1], bool(alike)):
             at_end = left.at_end(), right.at_end()
             if any(at_end):
                 _unequal_files(left, right, sides[0].id, reading)
@@ -114,11 +122,20 @@ def read_text(source: InputFile, target: InputFile, reading: Reading) -> Iterato
             yield document
 
 
-def _mend(left: _Cursor, right: _Cursor, source: Side, target: Side) -> bool:
+def _count_documents(path: str) -> int:
+    documents, between = 0, True
+    with InputFile(path) as file:
+        for line in file.lines(MAX_CHARACTERS):
+            documents += between and not _blank(line)
+            between = _blank(line)
+    return documents
+
+
+def _mend(left: _Cursor, right: _Cursor, source: Side, target: Side, only_blanks: bool) -> bool:
     """Tells a blank line that is an untranslated sentence from one that ends a document too early."""
     if len(source.lines) < len(target.lines):
-        return left.continue_through_blanks(source, len(target.lines))
-    return right.continue_through_blanks(target, len(source.lines))
+        return left.continue_through_blanks(source, len(target.lines), only_blanks)
+    return right.continue_through_blanks(target, len(source.lines), only_blanks)
 
 
 def _unequal_files(left: _Cursor, right: _Cursor, document: str, reading: Reading) -> None:

@@ -71,7 +71,7 @@ class DecoderState:
 
     def _attend_to_words(self, n: int, t: Tensor) -> Tensor:
         attention = self.model.decoder[n].attention
-        parts = attention.project(t)[:, None].chunk(3, dim=-1)  # 3 x [rows, 1, width]
+        parts = attention.query_key_value(t)[:, None].chunk(3, dim=-1)  # 3 x [rows, 1, width]
         query, key, value = (split_heads(part, attention.heads) for part in parts)
         self.keys[n] = key = torch.cat([self.keys[n], key], dim=2)
         self.values[n] = value = torch.cat([self.values[n], value], dim=2)

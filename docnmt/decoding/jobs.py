@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import shutil
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
@@ -18,7 +19,7 @@ from itertools import chain
 from pathlib import Path
 from typing import IO
 
-from docnmt.corpora.files import MAX_CHARACTERS, Flaw, InputFile
+from docnmt.corpora.files import MAX_CHARACTERS, STDIN, Flaw, InputFile
 from docnmt.corpora.readers import detect_source_format, read_source
 from docnmt.decoding.translator import Options, TranslatedDocument, Translator
 from docnmt.document import Document
@@ -87,7 +88,8 @@ def as_text(placed: Placed, result: TranslatedDocument) -> Iterator[str]:
 
 def as_tsv(placed: Placed, result: TranslatedDocument) -> Iterator[str]:
     for source, sentence in zip(placed.document.sentences, result.sentences, strict=True):
-        yield f"{result.id}\t{source}\t{sentence.text}"
+        columns = (result.id, source, sentence.text)
+        yield "\t".join(column.replace("\t", " ") for column in columns)
 
 
 def as_jsonl(placed: Placed, result: TranslatedDocument) -> Iterator[str]:
@@ -117,54 +119,82 @@ def translate_stream(
     """From a file or standard input straight to a stream."""
     name, documents = read_placed(path, format)
     render = renderer(name, options.nbest)
-    for block in blocks(documents):
+    typed = path == STDIN and sys.stdin.isatty()  # someone is waiting for each document
+    for block in blocks(documents, 1 if typed else BLOCK):
         _write_block(translator, block, render, options, out, tick)
         out.flush()
 
 
-def translate_file(
-    translator: Translator,
-    path: str,
-    out: Path,
-    options: Options,
-    *,
-    format: str = "",
-    model_key: str = "",
-    rank: int = 0,
-    size: int = 1,
-    tick: Callable[[int], object] = lambda count: None,
-) -> None:
-    """Translates a file block by block; process 0 puts the output together when every block is there."""
-    name, documents = read_placed(path, format)
-    render = renderer(name, options.nbest)
-    parts = out.with_name(out.name + ".parts") / _key(path, name, options, model_key)
-    parts.mkdir(parents=True, exist_ok=True)
-    count = 0
-    for number, block in enumerate(blocks(documents)):
-        count += 1
-        if number % size != rank:
-            continue
-        part = parts / f"{number:08d}"
-        if part.exists():
-            tick(sum(len(placed.document) for placed in block))
-            continue
-        with write_atomically(part) as file:
-            _write_block(translator, block, render, options, file, tick)
-    # A process that starts late must still find the parts: they go only when every process has said that it is done.
-    this_run = "-".join(os.environ.get(name, "") for name in ("TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT"))
-    marks = [parts / f"done-{number}-{this_run}" for number in range(size)]
-    marks[rank].touch()
-    if rank == 0:
-        _put_together(parts, count, marks, out)
+@dataclass(frozen=True)
+class _Pending:
+    """A file whose blocks are being translated, by this process and others."""
+
+    parts: Path
+    blocks: int
+    marks: list[Path]
+    out: Path
 
 
-def blocks(documents: Iterable[Placed]) -> Iterator[list[Placed]]:
+class FileJob:
+    """Files translated block by block by `size` processes, of which this is number `rank`."""
+
+    def __init__(
+        self,
+        translator: Translator,
+        options: Options,
+        model_key: str = "",
+        rank: int = 0,
+        size: int = 1,
+        tick: Callable[[int], object] = lambda count: None,
+    ):
+        self.translator, self.options, self.model_key, self.tick = translator, options, model_key, tick
+        self.rank, self.size = rank, size
+        self.turn = 0  # counts blocks through all files, so that many small files are shared out, too
+        self.pending: list[_Pending] = []
+
+    def translate(self, path: str, out: Path, format: str = "") -> None:
+        """This process's blocks of a file."""
+        name, documents = read_placed(path, format)
+        render = renderer(name, self.options.nbest)
+        parts = out.with_name(out.name + ".parts") / _key(path, name, self.options, self.model_key)
+        parts.mkdir(parents=True, exist_ok=True)
+        # A process that starts late must still find the parts: they go only when every process said that it is done.
+        run = "-".join(os.environ.get(name, "") for name in ("TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT"))
+        marks = [parts / f"done-{number}-{run}" for number in range(self.size)]
+        marks[self.rank].unlink(missing_ok=True)  # from a run like this one that was killed
+        count = 0
+        for number, block in enumerate(blocks(documents)):
+            count += 1
+            self.turn += 1
+            if self.turn % self.size != self.rank:
+                continue
+            part = parts / f"{number:08d}"
+            if part.exists():
+                self.tick(sum(len(placed.document) for placed in block))
+                continue
+            with write_atomically(part) as file:
+                _write_block(self.translator, block, render, self.options, file, self.tick)
+        marks[self.rank].touch()
+        self.pending.append(_Pending(parts, count, marks, out))
+        if self.size == 1:
+            self.finish()
+
+    def finish(self, say: Callable[[str], object] = lambda text: None) -> None:
+        """The first process puts the outputs together, each when all of its blocks are there."""
+        if self.rank == 0:
+            for pending in self.pending:
+                _put_together(pending, say)
+        self.pending = []
+
+
+def blocks(documents: Iterable[Placed], size: int | None = None) -> Iterator[list[Placed]]:
+    size = size or BLOCK
     block: list[Placed] = []
     sentences = 0
     for placed in documents:
         block.append(placed)
         sentences += len(placed.document)
-        if sentences >= BLOCK:
+        if sentences >= size:
             yield block
             block, sentences = [], 0
     if block:
@@ -192,15 +222,18 @@ def _write_block(
         tick(len(placed.document))
 
 
-def _put_together(parts: Path, count: int, marks: list[Path], out: Path) -> None:
-    finished = [parts / f"{number:08d}" for number in range(count)]
-    while not all(path.exists() for path in (*finished, *marks)):  # other processes are still at theirs
+def _put_together(pending: _Pending, say: Callable[[str], object]) -> None:
+    finished = [pending.parts / f"{number:08d}" for number in range(pending.blocks)]
+    needed = (*finished, *pending.marks)
+    if not all(path.exists() for path in needed):
+        say(f"{pending.out}: waiting for other processes")
+    while not all(path.exists() for path in needed):
         time.sleep(POLL_SECONDS)
-    with write_atomically(out, binary=True) as file:
+    with write_atomically(pending.out, binary=True) as file:
         for part in finished:
             with open(part, "rb") as piece:
                 shutil.copyfileobj(piece, file)
-    shutil.rmtree(parts.parent)
+    shutil.rmtree(pending.parts.parent)
 
 
 def _key(path: str, format: str, options: Options, model_key: str) -> str:
@@ -220,7 +253,7 @@ def output_paths(files: list[str], out: str) -> dict[str, Path]:
         paths = {files[0]: Path(out)}
         folder = Path(out).parent
     else:
-        paths = {file: Path(out) / Path(file).name for file in files}
+        paths = {file: Path(out) / Path(file).name.removesuffix(".gz") for file in files}
         folder = Path(out)
     if len(set(paths.values())) < len(files):
         raise DocnmtError("two input files have the same name\n  Translate them into different folders.")

@@ -25,12 +25,12 @@ def print_scores(
     """One line a sentence: document, number, log-probability with context, without, pieces; then a summary."""
     languages = languages if any(languages) else (translator.card.source_language, translator.card.target_language)
     first, second, third = tee(read_corpus(files, languages=languages), 3)
-    scored = zip(
-        first,
-        translator.score(second, context=context),
-        translator.score(third, context=NO_CONTEXT),
-        strict=True,
-    )
+    informed_scores = translator.score(second, context=context)
+    if translator.card.context.active:
+        plain_scores = translator.score(third, context=NO_CONTEXT)
+    else:  # a sentence model: there is no other way to score
+        informed_scores, plain_scores = tee(informed_scores)
+    scored = zip(first, informed_scores, plain_scores, strict=True)
     total = without_total = 0.0
     pieces = sentences = 0
     if not tokens:

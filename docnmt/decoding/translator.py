@@ -15,6 +15,7 @@ import torch
 from docnmt.corpora.batches import ContextRule, make_batch, pack
 from docnmt.corpora.subwords import Subwords
 from docnmt.decoding.beam import Hypothesis, beam_search
+from docnmt.device import choose_device
 from docnmt.document import ContextSpec, Document, ParallelDocument
 from docnmt.errors import DocnmtError
 from docnmt.model_folder import LoadedModel, load_model
@@ -35,7 +36,7 @@ class Options:
     def __post_init__(self) -> None:
         if isinstance(self.context, str) and self.context != OFF:
             ContextSpec.parse(self.context)  # a spec that makes no sense is found here, before any work is done
-        if self.beam < 1 or not 1 <= self.nbest <= 2 * self.beam:
+        if self.beam < 1 or not 1 <= self.nbest <= (2 * self.beam if self.beam > 1 else 1):
             raise DocnmtError(
                 f"beam {self.beam}, n-best {self.nbest}\n  Use a beam of 1 or more, n-best up to twice that."
             )
@@ -111,6 +112,8 @@ class Translator:
 
     def translate(self, document: Document | Sequence[str], **changes: Unpack[Changes]) -> list[str]:
         """Translates one document, given as such or as a list of its sentences."""
+        if isinstance(document, str):
+            raise DocnmtError("a document is a list of sentences, not a string\n  Write translate([text]).")
         if not isinstance(document, Document):
             document = Document("document", tuple(document))
         (result,) = self.translate_documents([document], **changes)
@@ -185,7 +188,9 @@ class Translator:
 
     def _decode(self, units: list[_Unit], options: Options) -> None:
         order = sorted(range(len(units)), key=lambda i: (len(units[i].source), len(units[i].context or ())))
-        for batch in _batches([units[i] for i in order], options.batch_tokens):
+        sizes = [(len(units[i].source), len(units[i].context or ())) for i in order]
+        for places in _batches(sizes, options.batch_tokens):
+            batch = [units[order[place]] for place in places]
             contexts = [unit.context for unit in batch if unit.context is not None]
             found = beam_search(
                 self.model,
@@ -221,8 +226,9 @@ class Translator:
     ) -> Iterator[SentenceScore]:
         results: list[SentenceScore | None] = [None] * len(sources)
         order = np.lexsort(([len(s) for s in sources], [len(t) for t in targets]))
-        for begin in range(0, len(order), 64):
-            rows = order[begin : begin + 64]
+        sizes = [(len(sources[i]) + len(targets[i]) + 2, len(contexts[i] or ())) for i in order]
+        for places in _batches(sizes, self.options.batch_tokens):
+            rows = [order[place] for place in places]
             around = [contexts[i] for i in rows]
             batch = make_batch(
                 [[*sources[i], self.source.eos] for i in rows],
@@ -240,9 +246,9 @@ class Translator:
         return (result for result in results if result is not None)
 
 
-def load(folder: str | Path, device: str = "cpu") -> Translator:
+def load(folder: str | Path, device: str = "auto") -> Translator:
     """Loads a model folder for translating and scoring."""
-    return Translator(load_model(folder, device))
+    return Translator(load_model(folder, choose_device(device)))
 
 
 def split_long(ids: list[int], limit: int, subwords: Subwords) -> list[list[int]]:
@@ -253,7 +259,8 @@ def split_long(ids: list[int], limit: int, subwords: Subwords) -> list[list[int]
         pieces = subwords.pieces(ids[: limit + 1])
         half = range(limit, limit // 2, -1)
         starts = [i for i in half if pieces[i].startswith("▁")]
-        after_mark = [i for i in starts if pieces[i - 1][-1:] in ".!?;:,。！？；：，"]
+        after_mark = [i for i in starts if pieces[i - 1][-1:] in ".!?;:,"]
+        after_mark += [i for i in half if pieces[i - 1][-1:] in "。！？；：，"]  # no space follows these
         cut = (after_mark or starts or [limit])[0]
         parts.append(ids[:cut])
         ids = ids[cut:]
@@ -289,15 +296,16 @@ def _windows(pairs: Iterator[tuple[D, Sequence[str]]], size: int) -> Iterator[li
         yield window
 
 
-def _batches(units: list[_Unit], budget: int) -> Iterator[list[_Unit]]:
-    """Runs of units whose padded source and context tokens stay within the budget; one unit at least."""
-    batch: list[_Unit] = []
-    source = context = 0
-    for unit in units:
-        source, context = max(source, len(unit.source)), max(context, len(unit.context or ()))
-        if batch and (source + context) * (len(batch) + 1) > budget:
+def _batches(sizes: list[tuple[int, int]], budget: int) -> Iterator[list[int]]:
+    """Runs of places whose two sizes, padded to the longest of the run, stay within the budget; one place at least."""
+    batch: list[int] = []
+    widest = (0, 0)
+    for place, size in enumerate(sizes):
+        wider = max(widest[0], size[0]), max(widest[1], size[1])
+        if batch and sum(wider) * (len(batch) + 1) > budget:
             yield batch
-            batch, source, context = [], len(unit.source), len(unit.context or ())
-        batch.append(unit)
+            batch, wider = [], size
+        batch.append(place)
+        widest = wider
     if batch:
         yield batch

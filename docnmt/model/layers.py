@@ -73,12 +73,8 @@ class SelfAttention(nn.Module):
             nn.init.xavier_uniform_(part)
         self.output = linear(width, width)
 
-    def project(self, x: Tensor) -> Tensor:
-        """[tokens, width] -> [tokens, 3 * width]: query, key, value side by side."""
-        return self.query_key_value(x)
-
     def forward(self, x: Tensor, segments: Segments) -> Tensor:
-        parts = segments.pad(self.project(x)).chunk(3, dim=-1)  # 3 x [segments, longest, width]
+        parts = segments.pad(self.query_key_value(x)).chunk(3, dim=-1)  # 3 x [segments, longest, width]
         query, key, value = (split_heads(part, self.heads) for part in parts)
         # Padding stands behind the last token, so the causal mask hides it already.
         mask = None if self.causal else segments.attention_mask

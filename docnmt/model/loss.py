@@ -30,8 +30,9 @@ class SmoothedCrossEntropy(torch.autograd.Function):
         loss = states.new_zeros((), dtype=torch.float32)
         log_probabilities = states.new_empty(len(targets), dtype=torch.float32)
         states_gradient = torch.empty_like(states) if need_states else None
-        weight_gradient = torch.zeros_like(weight) if need_weight else None
-        step = max(1, SLICE // vocabulary)
+        # Summed over slices, so in full precision whatever the products are in.
+        weight_gradient = torch.zeros_like(weight, dtype=torch.float32) if need_weight else None
+        step = max(1, (SLICE if states.device.type == "cpu" else 8 * SLICE) // vocabulary)
         for begin in range(0, len(targets), step):
             part = slice(begin, begin + step)
             h, y = states[part], targets[part, None]  # [n, width], [n, 1]
@@ -52,11 +53,14 @@ class SmoothedCrossEntropy(torch.autograd.Function):
             if states_gradient is not None:
                 torch.mm(slope, weight, out=states_gradient[part])
             if weight_gradient is not None:
-                weight_gradient.addmm_(slope.t(), h)
+                if h.dtype == torch.float32:
+                    weight_gradient.addmm_(slope.t(), h)
+                else:
+                    weight_gradient += torch.mm(slope.t(), h)
         if states_gradient is not None:
             states_gradient -= uniform * weight_sum.to(states.dtype)
         if weight_gradient is not None:
-            weight_gradient -= uniform * states.sum(0)
+            weight_gradient -= uniform * states.sum(0, dtype=torch.float32)
         ctx.save_for_backward(states_gradient, weight_gradient)
         ctx.mark_non_differentiable(log_probabilities)
         return loss, log_probabilities
@@ -76,4 +80,5 @@ def smoothed_cross_entropy(states: Tensor, weight: Tensor, targets: Tensor, smoo
     if torch.is_autocast_enabled(states.device.type):
         dtype = torch.get_autocast_dtype(states.device.type)
         states, weight = states.to(dtype), weight.to(dtype)
-    return SmoothedCrossEntropy.apply(states, weight, targets, smoothing)
+    with torch.autocast(states.device.type, enabled=False):
+        return SmoothedCrossEntropy.apply(states, weight, targets, smoothing)

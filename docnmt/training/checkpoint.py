@@ -11,6 +11,7 @@ Random numbers need no room: they are a function of the seed and the update (see
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -23,6 +24,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from docnmt.corpora.batches import Position
+from docnmt.errors import DocnmtError
 from docnmt.files_on_disk import folder_atomically, write_json
 from docnmt.model_folder import save_weights
 from docnmt.progress import Progress
@@ -75,7 +77,7 @@ class Checkpoints:
         except (OSError, SafetensorError) as error:
             last = self.all()
             kept = f"the one of {last[-1].name} stays and is usable" if last else "there is none before it"
-            self.progress.say(f"could not save a checkpoint ({error}); {kept}. Make room; training goes on.")
+            self.progress.say(f"could not save a checkpoint ({error}); {kept}. Make room.")
             return False
         for old in self.all()[:-KEEP]:
             shutil.rmtree(old)
@@ -90,10 +92,11 @@ class Checkpoints:
     ) -> State | None:
         """Takes up the newest whole checkpoint; None where there is none.
 
-        `check` may refuse its state before any weight is touched; `clean` removes damaged ones, which would otherwise
-        stand in the way of those to come.
+        `check` may refuse its state before any weight is touched; `clean` puts damaged ones out of the way of those to
+        come. Where there are checkpoints but none can be read, nothing is started over.
         """
-        for folder in reversed(self.all()):
+        folders = self.all()
+        for folder in reversed(folders):
             try:
                 state = _read_state(folder)
                 weights = load_file(folder / "weights.safetensors")
@@ -101,7 +104,7 @@ class Checkpoints:
             except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
                 self.progress.say(f"{folder} is damaged ({error}); going back to the one before it")
                 if clean:
-                    shutil.rmtree(folder, ignore_errors=True)
+                    _set_aside(folder)
                 continue
             check(state)
             with torch.no_grad():
@@ -109,10 +112,20 @@ class Checkpoints:
                     parameter.copy_(weights[name])
             _restore(trained, optimizer, moments, state.update)
             return state
+        if folders:
+            raise DocnmtError(
+                f"{self.folder}: no checkpoint can be read\n  See the messages above; delete the folder to start again."
+            )
         return None
 
     def states(self) -> list[State]:
         return [_read_state(folder) for folder in self.all()]
+
+
+def _set_aside(folder: Path) -> None:
+    aside = folder.with_name(f"damaged-{folder.name}")
+    shutil.rmtree(aside, ignore_errors=True)
+    os.rename(folder, aside)
 
 
 def _read_state(folder: Path) -> State:

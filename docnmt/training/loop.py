@@ -22,7 +22,7 @@ from torch import Tensor
 
 from docnmt.config import HardwareConfig, StepConfig
 from docnmt.corpora.batches import Examples, Stream
-from docnmt.errors import DocnmtError
+from docnmt.errors import DocnmtError, Interrupted
 from docnmt.files_on_disk import folder_atomically, remove_unfinished
 from docnmt.model.transformer import DocumentTransformer
 from docnmt.model_folder import load_weights, save_weights, weights_of
@@ -36,17 +36,6 @@ from docnmt.training.validation import Validation
 
 # Settings that may change between the parts of a run: they say how long it goes on, not what it computes.
 FREE_SETTINGS = ("updates", "patience", "checkpoint_every", "average")
-
-
-class Interrupted(Exception):
-    """SIGINT or SIGTERM: the state is saved, the run can be resumed."""
-
-    def __init__(self, update: int | None, number: int):
-        saved = "stopped, but could not save; the same command goes on from the last checkpoint"
-        if update is not None:
-            saved = f"stopped and saved at update {update:,}; the same command goes on from there"
-        super().__init__(saved)
-        self.signal = number
 
 
 class Trainer:
@@ -69,6 +58,8 @@ class Trainer:
         self.seed, self.settings = seed, settings
         self.validate, self.metric, self.group, self.progress = validate, metric, group, progress
         self.device = next(model.parameters()).device
+        if hardware.bf16 and self.device.type == "cuda" and not torch.cuda.is_bf16_supported():
+            raise DocnmtError("hardware.bf16: this GPU does not have it\n  Set hardware.bf16 = false.")
         self.autocast = torch.autocast(self.device.type, torch.bfloat16, enabled=hardware.bf16)
         if hardware.compile:
             model.forward = torch.compile(model.forward, dynamic=True)  # type: ignore[method-assign]
@@ -184,17 +175,20 @@ class Trainer:
         if record is not None:
             record.metrics("validation", state.update, **result.as_dict())
         self.progress.say(f"update {state.update:,}: {result}{'  best' if better else ''}")
-        if self.group.first and any(update == state.update for _, update in state.best):
-            self._keep(state)
+        among_best = any(update == state.update for _, update in state.best)
+        lost = among_best and self.group.first and not self._keep(state.update)
+        if self.group.any(lost, self.device):  # all processes must agree on what is best
+            state.best = [(score, update) for score, update in state.best if update != state.update]
 
-    def _keep(self, state: State) -> None:
-        """Puts these weights aside as among the best; where there is no room, the best so far stay the best."""
+    def _keep(self, update: int) -> bool:
+        """Puts these weights aside as among the best; False where there is no room for them."""
         try:
-            with folder_atomically(self._best_folder(state.update)) as folder:
+            with folder_atomically(self._best_folder(update)) as folder:
                 save_weights(folder / "weights.safetensors", self.trained)
         except (OSError, SafetensorError) as error:
-            self.progress.say(f"could not keep the weights of update {state.update:,} ({error}). Make room.")
-            state.best = [(score, update) for score, update in state.best if update != state.update]
+            self.progress.say(f"could not keep the weights of update {update:,} ({error}). Make room.")
+            return False
+        return True
 
     def _best_folder(self, update: int) -> Path:
         return self.folder / "best" / f"update-{update:08d}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import torch
@@ -67,7 +68,8 @@ def join_group(device: torch.device) -> Group:
     if device.type == "cuda":
         torch.cuda.set_device(device)
     if not dist.is_initialized():
-        dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
+        # The others wait while the first one prepares a corpus, which may take long.
+        dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=timedelta(days=1))
     return Group(dist.get_rank(), dist.get_world_size())
 
 

@@ -7,7 +7,6 @@ Step 2, "document":  theta_d on D_d, theta_s fixed. Also with nothing frozen, or
 from __future__ import annotations
 
 import hashlib
-import os
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,11 +18,12 @@ from docnmt.corpora.batches import Examples
 from docnmt.corpora.prepare import Prepared, prepare
 from docnmt.corpora.readers import read_corpus
 from docnmt.corpora.store import TokenStore
+from docnmt.device import choose_device
 from docnmt.document import ParallelDocument
 from docnmt.errors import DocnmtError, SkipBad, raise_bad
 from docnmt.model.context import is_document_parameter
 from docnmt.model.transformer import DocumentTransformer
-from docnmt.model_folder import LoadedModel, ModelCard, load_card, load_weights, save_model
+from docnmt.model_folder import LoadedModel, ModelCard, load_card, load_weights, read_notes, save_model
 from docnmt.progress import Progress
 from docnmt.training.loop import FREE_SETTINGS, Trainer
 from docnmt.training.parallel import Group, join_group
@@ -44,18 +44,6 @@ class Run:
 
     def folder(self, step: str) -> Path:
         return Path(self.recipe.output) / step
-
-
-def choose_device(name: str) -> torch.device:
-    if name != "auto":
-        try:
-            return torch.empty(0, device=name).device
-        except (RuntimeError, AssertionError) as error:
-            reason = str(error).splitlines()[0]
-            raise DocnmtError(f"device {name}: {reason}\n  Use cpu, cuda or auto.") from None
-    if torch.cuda.is_available():
-        return torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))  # torchrun gives each process a GPU
-    return torch.device("cpu")
 
 
 def train(recipe: Recipe, steps: tuple[str, ...], progress: Progress) -> dict[str, Path]:
@@ -84,7 +72,7 @@ def sentence_step(run: Run) -> Path:
     """Step 1: theta_s = argmax sum over D_s and D_d of log P(y | x; theta_s)"""
     recipe = run.recipe
     run.progress.say("step 1: the sentence model, on all sentence pairs")
-    model = _new_model(recipe.seed, recipe.model, replace(recipe.context, kind="none"), run)
+    model = _new_model(recipe.seed, recipe.model, ContextConfig(kind="none"), run)
     stores = [store for store in (run.prepared.sentences, run.prepared.documents) if len(store)]
     return _train_and_save("sentence", run, model, stores, recipe.sentence, {})
 
@@ -169,7 +157,7 @@ def _train_and_save(
         Examples(stores, prepared.source, prepared.target, rule),
         config,
         seed=recipe.seed,
-        settings=_settings(recipe, config, card, stores, run.group, notes),
+        settings=_settings(recipe, config, card, stores, prepared.dev, run.group, notes),
         validate=_validator(run, loaded),
         metric=recipe.validation.metric,
         group=run.group,
@@ -180,22 +168,30 @@ def _train_and_save(
     run.progress.say(f"{trained:,} parameters to train, {frozen:,} frozen; {len(trainer.examples):,} sentence pairs")
     state = trainer.run()
     if run.group.first:
-        saved = {"step": step, "update": state.update, "best": state.best, **notes}
-        save_model(folder / "model", trainer.final_weights(state), card, prepared.source, prepared.target, saved)
+        saved = {"step": step, "update": state.update, "best": [list(pair) for pair in state.best], **notes}
+        if read_notes(folder / "model") != saved:  # else a finished run is only looked at again
+            save_model(folder / "model", trainer.final_weights(state), card, prepared.source, prepared.target, saved)
         run.progress.say(f"model: {folder / 'model'}")
     run.group.wait()
     return folder / "model"
 
 
 def _settings(
-    recipe: Recipe, config: StepConfig, card: ModelCard, stores: list[TokenStore], group: Group, notes: dict[str, Any]
+    recipe: Recipe,
+    config: StepConfig,
+    card: ModelCard,
+    stores: list[TokenStore],
+    dev: TokenStore,
+    group: Group,
+    notes: dict[str, Any],
 ) -> dict[str, Any]:
     """All that determines the numbers of a run; a run is only resumed under the same."""
     flat = {f"step.{key}": value for key, value in asdict(config).items() if key not in (*FREE_SETTINGS, "start_from")}
     flat |= {f"model.{key}": value for key, value in asdict(card.model).items()}
     flat |= {f"context.{key}": value for key, value in asdict(card.context).items()}
     flat |= {f"validation.{key}": value for key, value in asdict(recipe.validation).items()}
-    flat |= {"seed": recipe.seed, "data": [store.card["key"] for store in stores], "bf16": recipe.hardware.bf16}
+    flat |= {"seed": recipe.seed, "data": [store.card["key"] for store in stores], "dev": dev.card["key"]}
+    flat["bf16"] = recipe.hardware.bf16
     # P processes with accumulation A take the batches of one with P x A: either may take up the other's run.
     flat["step.accumulation"] = config.accumulation * group.size
     return flat | notes

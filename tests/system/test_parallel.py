@@ -154,7 +154,9 @@ def test_any_number_of_processes_give_the_same_file(model, text, expected, tmp_p
     """One after the other, the first one last: it puts the file together."""
     translator = load(model)
     for rank in reversed(range(size)):
-        jobs.translate_file(translator, str(text), tmp_path / "out.en", translator.options, rank=rank, size=size)
+        job = jobs.FileJob(translator, translator.options, rank=rank, size=size)
+        job.translate(str(text), tmp_path / "out.en")
+        job.finish()
     assert (tmp_path / "out.en").read_text(encoding="utf-8") == expected
     assert [path.name for path in tmp_path.iterdir()] == ["out.en"]
 
@@ -165,7 +167,9 @@ def test_a_process_that_comes_late_leaves_no_parts_behind(model, text, expected,
 
     def run(rank):
         translator = load(model)
-        jobs.translate_file(translator, str(text), out, translator.options, rank=rank, size=2)
+        job = jobs.FileJob(translator, translator.options, rank=rank, size=2)
+        job.translate(str(text), out)
+        job.finish()
 
     first = threading.Thread(target=run, args=(0,), daemon=True)
     first.start()

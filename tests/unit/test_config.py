@@ -56,7 +56,7 @@ def test_every_recipe_that_comes_along_loads(path):
         ('[model]\nwidth = "3"', "width: expected int, found '3'"),
         ("[model]\nwidth = 3.0", "width: expected int, found 3.0"),
         ("[model]\nwidth = true", "width: expected int, found True"),
-        ("[sentence]\nfreeze = 1", "freeze: expected bool, found 1"),
+        ("[document]\nfreeze = 1", "freeze: expected bool, found 1"),
         ("[hardware]\ndevice = 3", "device: expected str, found 3"),
         ("[model]\ndropout = true", "dropout: expected float, found True"),
         ("[data]\ndocuments = 3", "documents: expected a table, found 3"),
@@ -198,7 +198,7 @@ def test_nothing_and_no_path_stay_what_they_are(tmp_path):
         ("model.width = 256", 256),
         ("model.dropout=0.25", 0.25),
         ("model.dropout=1e-3", 0.001),
-        ("sentence.freeze=false", False),
+        ("document.freeze=false", False),
         ("context.kind=none", "none"),
         ('context.kind="none"', "none"),
         ("hardware.device=a=b", "a=b"),
@@ -248,3 +248,8 @@ def test_set_takes_any_text_without_falling_over(tmp_path_factory, text):
         assert "device: expected str" in str(error)
     else:
         assert name == text or repr(name)[1:-1] in text or text.lstrip()[:1] in "\"'"
+
+
+def test_the_document_step_has_its_own_default_batch_also_where_the_recipe_names_the_section(tmp_path):
+    recipe = read(tmp_path, "[document]\nupdates = 5\n[sentence]\nupdates = 5")
+    assert (recipe.sentence.batch_tokens, recipe.document.batch_tokens) == (48_000, 96_000)

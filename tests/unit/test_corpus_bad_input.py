@@ -399,6 +399,17 @@ def test_everything_skipped_is_an_empty_corpus(tmp_path: Path) -> None:
         list(read_corpus(files, on_bad=SkipBad()))
 
 
+def test_a_skipped_document_does_not_shift_those_after_it(tmp_path: Path) -> None:
+    """Both sides have four documents: the first pair is unequal, the others belong together."""
+    (tmp_path / "x.fr").write_text("A1\nA2\nA3\n\nB1\n\nC1\n\nD1\n", encoding="utf-8")
+    (tmp_path / "x.en").write_text("a1\n\nb1\n\nc1\n\nd1\n", encoding="utf-8")
+    bad = SkipBad()
+    files = CorpusFiles(source=str(tmp_path / "x.fr"), target=str(tmp_path / "x.en"))
+    documents = list(read_corpus(files, on_bad=bad))
+    assert [(d.source, d.target) for d in documents] == [(("B1",), ("b1",)), (("C1",), ("c1",)), (("D1",), ("d1",))]
+    assert dict(bad.counts) == {"unequal sides": 1}
+
+
 @pytest.mark.parametrize("character", ["\u200b", "\u00ad", "\ufeff", "\u00a0", "\u2028", "\U0001f600", "\t"])
 def test_unusual_characters_that_are_fine(character: str, tmp_path: Path) -> None:
     sentence = f"a{character}b"

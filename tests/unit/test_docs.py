@@ -81,3 +81,11 @@ def toml_value(value) -> str:
     if value == ():
         return "none"
     return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "LOG.md", ROOT / "CHANGELOG.md"], ids=lambda page: page.name)
+def test_pages_are_finished_and_their_links_lead_somewhere(page):
+    text = page.read_text(encoding="utf-8")
+    assert "{{" not in text
+    for target in re.findall(r"\]\(([^)#]+)\)", text):
+        assert target.startswith("http") or (page.parent / target).exists(), target

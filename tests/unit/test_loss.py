@@ -153,3 +153,17 @@ def test_bfloat16_autocast_is_near():
     assert loss.dtype == torch.float32 and states.grad.dtype == torch.float32
     assert loss.item() == pytest.approx(value, rel=0.02)
     close(states.grad, states_gradient, 0.05)
+
+
+def test_bfloat16_does_not_lose_more_the_more_slices_there_are(monkeypatch):
+    states, weight, targets = problem(512, 40, width=16)
+    expected_gradient = torch.autograd.grad(smoothed_cross_entropy(states, weight, targets, 0.1)[0], weight)[0]
+
+    def error(slices: int) -> float:
+        monkeypatch.setattr(loss_module, "SLICE", 512 // slices * 40)
+        with torch.autocast("cpu", torch.bfloat16):
+            loss, _ = smoothed_cross_entropy(states, weight, targets, 0.1)
+        gradient = torch.autograd.grad(loss, weight)[0]
+        return float((gradient - expected_gradient).norm() / expected_gradient.norm())
+
+    assert error(128) < 1.5 * error(1)
