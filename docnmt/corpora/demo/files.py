@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from docnmt.corpora.demo.generate import generate
 from docnmt.corpora.demo.items import ContextWord, DemoDocument
+from docnmt.corpora.writers import write_text, write_tsv
 from docnmt.errors import BadInput
+from docnmt.files_on_disk import write_atomically
 
 _README = """\
 A demo corpus, French to English, made by docnmt out of its own words and grammar
@@ -36,13 +37,13 @@ def write_demo_corpus(folder: Path, documents: int, seed: int) -> None:
     corpus = generate(documents, seed)
     folder.mkdir(parents=True, exist_ok=True)
     for split, demo in corpus.items():
-        _write(folder / f"{split}.tsv", _tsv_lines(demo))
-        _write(folder / f"{split}.fr", _plain_lines(d.document.source for d in demo))
-        _write(folder / f"{split}.en", _plain_lines(d.document.target for d in demo))
-    annotated = (*corpus["dev"], *corpus["test"])
-    _write(folder / "context-words.jsonl", map(_json_line, _context_words(annotated)))
-    _write(folder / "contrastive.jsonl", map(_json_line, _contrastive(corpus["test"])))
-    _write(folder / "README.txt", [_README.format(documents=documents, seed=seed).rstrip("\n")])
+        parallel = [d.document for d in demo]
+        write_tsv(str(folder / f"{split}.tsv"), parallel)
+        write_text(str(folder / f"{split}.fr"), str(folder / f"{split}.en"), parallel)
+    _write_rows(folder / "context-words.jsonl", _context_words((*corpus["dev"], *corpus["test"])))
+    _write_rows(folder / "contrastive.jsonl", _contrastive(corpus["test"]))
+    with write_atomically(folder / "README.txt") as file:
+        file.write(_README.format(documents=documents, seed=seed))
 
 
 def read_context_words(path: Path) -> dict[tuple[str, int], list[ContextWord]]:
@@ -70,19 +71,6 @@ def read_context_words(path: Path) -> dict[tuple[str, int], list[ContextWord]]:
                 ) from error
             words.setdefault(key, []).append(word)
     return words
-
-
-def _tsv_lines(demo: Iterable[DemoDocument]) -> Iterator[str]:
-    for d in demo:
-        for source, target in zip(d.document.source, d.document.target, strict=True):
-            yield f"{d.document.id}\t{source}\t{target}"
-
-
-def _plain_lines(sides: Iterable[tuple[str, ...]]) -> Iterator[str]:
-    for number, sentences in enumerate(sides):
-        if number:
-            yield ""
-        yield from sentences
 
 
 def _described(d: DemoDocument, word: ContextWord) -> dict[str, Any]:
@@ -116,16 +104,6 @@ def _contrastive(demo: Iterable[DemoDocument]) -> Iterator[dict[str, Any]]:
             }
 
 
-def _json_line(row: dict[str, Any]) -> str:
-    return json.dumps(row, ensure_ascii=False)
-
-
-def _write(path: Path, lines: Iterable[str]) -> None:
-    """Write under another name first: a reader never sees half a file."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        with partial.open("w", encoding="utf-8", newline="\n") as out:
-            out.writelines(f"{line}\n" for line in lines)
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
+def _write_rows(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+    with write_atomically(path) as file:
+        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
