@@ -139,13 +139,11 @@ def report_pair(left: Line, right: Line, source: Side, target: Side, position: i
 
 
 def good_sentences(side: Side, reading: Reading) -> tuple[str, ...]:
-    """The sentences of a side read for itself; bad and empty ones are reported."""
+    """The sentences of a side read for itself, empty ones too: they have empty translations. Bad ones are reported."""
     good: list[str] = []
     for text, line in zip(side.lines, side.numbers, strict=True):
         if isinstance(text, Flaw):
             reading.flaw(text, file=side.file, document=side.id, line=line)
-        elif text.strip():
-            good.append(text)
         else:
-            reading.bad("empty side", "an empty sentence", file=side.file, document=side.id, line=line)
+            good.append(text.strip() and text)
     return tuple(good)

@@ -48,10 +48,7 @@ def _rows(file: InputFile, reading: Reading, separator: str) -> Iterator[Row]:
         if not document.strip():
             reading.bad("unknown document", "no document id", file=name, line=number)
         elif source_only:
-            if source.strip():
-                yield number, document, source, ""
-            else:
-                reading.bad("empty side", "nothing in column 2", file=name, document=document, line=number)
+            yield number, document, source.strip() and source, ""  # an empty sentence has an empty translation
         elif source.strip() and target.strip():
             yield number, document, source, target
         else:
@@ -138,7 +135,7 @@ def _good_pairs(
     for position, (source, target) in enumerate(zip(sources, targets, strict=True), 1):
         if flaw := find_flaw(source, reading.limit) or find_flaw(target, reading.limit):
             reading.flaw(flaw, file=name, document=document, line=number)
-        elif not source.strip() or not (reading.source_only or target.strip()):
+        elif not reading.source_only and not (source.strip() and target.strip()):
             problem = f"sentence {position} is empty on one side"
             reading.bad("empty side", problem, file=name, document=document, line=number)
         else:

@@ -507,3 +507,18 @@ def test_bad_source_sentences_are_skipped(tmp_path: Path) -> None:
     assert skipped.counts == {"control character": 1, "bad UTF-8": 1}
     with pytest.raises(BadInput, match="line 2, document a:1: control character"):
         list(read_source(str(tmp_path / "a")))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a\tun\na\t \na\tdeux\n",
+        "a ||| un\na |||  \na ||| deux\n",
+        '{"id": "a", "source": ["un", "", "deux"]}\n',
+        "un </s>  </s> deux\n",
+    ],
+)
+def test_an_empty_source_sentence_keeps_its_place_when_only_the_source_is_read(text: str, tmp_path: Path) -> None:
+    (tmp_path / "x").write_text(text, encoding="utf-8")
+    (document,) = read_source(str(tmp_path / "x"))
+    assert document.sentences == ("un", "", "deux")

@@ -111,7 +111,8 @@ def test_damaged_source(name: str, damage: list[tuple[float, int, bytes]]) -> No
         except DocnmtError as error:
             assert not isinstance(error, BadInput)
         else:
-            assert all(s.strip() and find_flaw(s, 20_000) is None for d in documents for s in d.sentences)
+            sentences = [sentence for document in documents for sentence in document.sentences]
+            assert all((not s or s.strip()) and find_flaw(s, 20_000) is None for s in sentences)
 
 
 def test_undamaged_files_are_good() -> None:

@@ -181,9 +181,9 @@ def test_entity_declarations_are_refused(root: str, tmp_path: Path) -> None:
 
 
 def test_lines_are_counted_through_tags_and_comments(tmp_path: Path) -> None:
-    text = '<srcset\n a="b">\n<!-- one\n\ntwo -->\n<doc\ndocid="a"><seg>Un.</seg><seg\nid=2>\n</seg></doc></srcset>'
+    text = '<srcset\n a="b">\n<!-- one\n\ntwo -->\n<doc\ndocid="a"><seg>Un.</seg><seg\nid=2>\x01</seg></doc></srcset>'
     (tmp_path / "x").write_text(text)
-    with pytest.raises(BadInput, match="empty sentence") as caught:
+    with pytest.raises(BadInput, match="control character") as caught:
         list(read_source(str(tmp_path / "x")))
     assert caught.value.line == text[: text.index("<seg\n")].count("\n") + 1 == 7
 
