@@ -263,7 +263,8 @@ def _seen_from(value: Any, folder: Path) -> Any:
         return [_seen_from(item, folder) for item in value]
     if isinstance(value, dict):
         return {k: _seen_from(v, folder) if k in CORPUS_PATHS else v for k, v in value.items()}
-    return os.path.relpath(value, folder) if isinstance(value, str) and value else value
+    relative = isinstance(value, str) and value and not os.path.isabs(value)
+    return os.path.relpath(value, folder) if relative else value
 
 
 def _listed(value: Any) -> list[Any]:

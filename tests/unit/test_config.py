@@ -247,7 +247,7 @@ def test_set_takes_any_text_without_falling_over(tmp_path_factory, text):
     except DocnmtError as error:
         assert "device: expected str" in str(error)
     else:
-        assert name == text or repr(name)[1:-1] in text or text.lstrip()[:1] in "\"'"
+        assert name == text.strip() or repr(name)[1:-1] in text or text.lstrip()[:1] in "\"'"
 
 
 def test_the_document_step_has_its_own_default_batch_also_where_the_recipe_names_the_section(tmp_path):
