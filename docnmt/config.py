@@ -27,6 +27,7 @@ class DataConfig:
     documents: tuple[CorpusFiles, ...] = ()  # D_d: parallel documents, for both steps
     sentences: tuple[CorpusFiles, ...] = ()  # D_s: more sentence pairs, for step 1 only
     dev: tuple[CorpusFiles, ...] = ()  # documents for validation
+    test: tuple[CorpusFiles, ...] = ()  # documents that no decision is taken on, for `docnmt tables`
     skip_bad: bool = False  # skip and count bad pairs instead of stopping at the first
     max_characters: int = 20_000  # a longer line is an error
 
@@ -122,10 +123,24 @@ class StepConfig:
 
 
 @dataclass(frozen=True)
+class SentenceStepConfig(StepConfig):
+    corpora: str = "all"  # D_s and D_d; "documents": D_d alone, for comparison
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _one_of("sentence.corpora", self.corpora, ("all", "documents"))
+
+
+@dataclass(frozen=True)
 class DocumentStepConfig(StepConfig):
     batch_tokens: int = 96_000  # of a batch: source, context and target together, as padded
     freeze: bool = True  # theta_s stays as it is
     start_from: str = ""  # a model folder; "": what the sentence step made; "nothing": all from scratch
+    context_from: str = "own"  # controls: "shuffled", contexts of other documents; "none", empty ones
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _one_of("document.context_from", self.context_from, ("own", "shuffled", "none"))
 
 
 @dataclass(frozen=True)
@@ -139,6 +154,12 @@ class ValidationConfig:
         _at_least("validation.beam", self.beam, 1)
         if self.metric == "bleu" and not self.decode:
             raise DocnmtError('validation.metric = "bleu" needs translations\n  Set validation.decode = true.')
+
+
+@dataclass(frozen=True)
+class EvaluationConfig:
+    metric: str = "multi-bleu"  # the paper's: case-insensitive; or another of `docnmt evaluate`
+    domains: tuple[str, ...] = ()  # parts to report apart, by document id: "games=wesnoth,widelands"
 
 
 @dataclass(frozen=True)
@@ -169,10 +190,11 @@ class Recipe:
     subwords: SubwordConfig = field(default_factory=SubwordConfig)
     model: ModelConfig = field(default_factory=ModelConfig)
     context: ContextConfig = field(default_factory=ContextConfig)
-    sentence: StepConfig = field(default_factory=StepConfig)
+    sentence: SentenceStepConfig = field(default_factory=SentenceStepConfig)
     document: DocumentStepConfig = field(default_factory=DocumentStepConfig)
     validation: ValidationConfig = field(default_factory=ValidationConfig)
     decoding: DecodingConfig = field(default_factory=DecodingConfig)
+    evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
     hardware: HardwareConfig = field(default_factory=HardwareConfig)
 
 
@@ -229,6 +251,7 @@ PATHS = (
     "data.documents",
     "data.sentences",
     "data.dev",
+    "data.test",
     "subwords.source_model",
     "subwords.target_model",
     "document.start_from",
@@ -306,6 +329,7 @@ def _resolve_paths(recipe: Recipe, folder: Path) -> Recipe:
             documents=corpora(recipe.data.documents),
             sentences=corpora(recipe.data.sentences),
             dev=corpora(recipe.data.dev),
+            test=corpora(recipe.data.test),
         ),
         subwords=replace(
             recipe.subwords,

@@ -23,7 +23,7 @@ from docnmt.files_on_disk import write_json
 from docnmt.progress import Progress
 from docnmt.training.steps import train
 
-DOCUMENTS, SEED = 3000, 1
+DOCUMENTS, SEED = 4500, 1
 SENTENCE, DOCUMENT, SHUFFLED = "sentence model", "document model", "document model, shuffled context"
 SHORT = {SENTENCE: "sentence", DOCUMENT: "document", SHUFFLED: "shuffled"}
 
@@ -32,8 +32,7 @@ def run_demo(recipe: Recipe, progress: Progress, console: Console, json_path: st
     started = time.monotonic()
     corpus = Path(recipe.output) / "corpus"
     write_demo_corpus(corpus, DOCUMENTS, SEED)
-    train_files, dev_files = (CorpusFiles(path=str(corpus / f"{part}.tsv")) for part in ("train", "dev"))
-    recipe = replace(recipe, data=replace(recipe.data, documents=(train_files,), dev=(dev_files,)))
+    recipe = _with_corpus(recipe, corpus)
     progress.say(f"corpus: {DOCUMENTS:,} documents, French to English, in {corpus}")
     models = train(recipe, ("sentence", "document"), progress)
     test = list(read_corpus(CorpusFiles(path=str(corpus / "test.tsv"))))
@@ -52,6 +51,17 @@ def run_demo(recipe: Recipe, progress: Progress, console: Console, json_path: st
     if json_path:
         write_json(json_path, figures)
     return figures
+
+
+def _with_corpus(recipe: Recipe, folder: Path) -> Recipe:
+    """The recipe with its corpora taken from where they have just been written."""
+
+    def moved(entries: tuple[CorpusFiles, ...]) -> tuple[CorpusFiles, ...]:
+        return tuple(replace(files, path=str(folder / Path(files.path).name)) for files in entries)
+
+    data = recipe.data
+    documents, sentences, dev, test = map(moved, (data.documents, data.sentences, data.dev, data.test))
+    return replace(recipe, data=replace(data, documents=documents, sentences=sentences, dev=dev, test=test))
 
 
 def _translate_all(

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from docnmt.corpora.store import Ints, TokenStore
 from docnmt.corpora.subwords import Subwords
 from docnmt.document import ContextSpec, context_positions, trim_to_budget
+from docnmt.errors import DocnmtError
 from docnmt.model.segments import Segments
 from docnmt.model.transformer import Batch, Packed
 
@@ -45,9 +46,19 @@ class ContextRule:
 
 
 class Examples:
-    """The sentence pairs of one or more token stores, numbered through, each with its context if there is a rule."""
+    """The sentence pairs of one or more token stores, numbered through, each with its context if there is a rule.
 
-    def __init__(self, stores: Sequence[TokenStore], source: Subwords, target: Subwords, rule: ContextRule | None):
+    `foreign` gives each sentence the context of one of another document instead, drawn once with that seed: a control.
+    """
+
+    def __init__(
+        self,
+        stores: Sequence[TokenStore],
+        source: Subwords,
+        target: Subwords,
+        rule: ContextRule | None,
+        foreign: int | None = None,
+    ):
         self.stores, self.rule = list(stores), rule
         self.bos, self.eos, self.source_eos = target.bos, target.eos, source.eos
         self.offsets = np.cumsum([0, *map(len, self.stores)])  # [stores + 1]
@@ -56,7 +67,9 @@ class Examples:
         starts, ends = zip(*(_document_bounds(store) for store in self.stores), strict=True)
         self.document_start = np.concatenate([s + o for s, o in zip(starts, self.offsets, strict=False)])  # [sentences]
         self.document_end = np.concatenate([e + o for e, o in zip(ends, self.offsets, strict=False)])
-        self.context_lengths = self._context_lengths()
+        # whose context each sentence gets, [sentences]
+        self.context_of = np.arange(len(self)) if foreign is None else self._of_other_documents(foreign)
+        self.context_lengths = self._context_lengths()[self.context_of]
 
     def __len__(self) -> int:
         return int(self.offsets[-1])
@@ -75,12 +88,22 @@ class Examples:
         total = pieces[here] - pieces[first] + pieces[last] - pieces[here + 1]
         return np.where(total == 0, 1, np.minimum(total + 1, self.rule.max_tokens))
 
+    def _of_other_documents(self, seed: int) -> Ints:
+        if len(np.unique(self.document_start)) < 2:
+            raise DocnmtError("shuffled contexts come from other documents\n  Give two documents or more.")
+        random = np.random.default_rng(seed)
+        chosen = random.integers(len(self), size=len(self))
+        while len(same := np.flatnonzero(self.document_start[chosen] == self.document_start)):
+            chosen[same] = random.integers(len(self), size=len(same))
+        return chosen
+
     def _sentence(self, side: str, index: int) -> NDArray:
         store = int(np.searchsorted(self.offsets, index, "right")) - 1
         return self.stores[store].sentence(side, index - int(self.offsets[store]))
 
     def _context(self, index: int) -> list[int]:
         assert self.rule is not None
+        index = int(self.context_of[index])
         first, end = int(self.document_start[index]), int(self.document_end[index])
         places = [first + i for i in context_positions(index - first, end - first, self.rule.spec)]
         return self.rule.join(

@@ -48,6 +48,12 @@ class CorpusFiles:
     document_starts: str = ""  # parallel files: the 0-based index of each document's first line
     format: str = ""  # where the content does not tell
     swap: bool = False  # the target side comes first in the file(s)
+    only: str = ""  # documents whose id starts with one of these, with commas between them; "": all
+    name: str = ""  # what tables call it; "": after the file
+
+    @property
+    def title(self) -> str:
+        return self.name or Path(self.path or self.source).name.removesuffix(".gz").split(".")[0]
 
     def __str__(self) -> str:
         return self.path or f"{self.source or '?'} and {self.target or '?'}"

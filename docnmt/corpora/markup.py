@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import zip_longest
 
 from docnmt.corpora.assembly import Reading, SeenIds, Side, good_sentences, pair_up
@@ -47,25 +49,42 @@ class Segments:
             self._pieces = None
 
 
+_SETS = ("srcset", "refset", "tstset")
+# Which translation a document is of: the kind of its set, the set's number and the translator. One refset may hold
+# several translations of a document, told apart by sysid; or each may have a refset of its own.
+_Version = tuple[str, int, str]
+
+
 def _set_documents(file: InputFile, reading: Reading) -> Iterator[Side]:
-    """The documents of the first srcset, refset or tstset of a NIST or IWSLT file."""
-    seen = SeenIds()
+    """The documents of the first srcset, refset or tstset of a NIST or IWSLT file, in their first version."""
+    first: _Version | None = None
+    for version, side in _versions(file, reading, sets=1):
+        first = first or version
+        if version == first:
+            yield side
+
+
+def _versions(file: InputFile, reading: Reading, sets: int | None = None) -> Iterator[tuple[_Version, Side]]:
+    """All documents in all their versions; those of the first `sets` sets alone, if told."""
+    seen: defaultdict[_Version, SeenIds] = defaultdict(SeenIds)
+    version: _Version = "", 0, ""
     segments: Segments | None = None
-    system: str | None = None
     for token in followed(file, reading):
         if isinstance(token, str):
             if segments:
                 segments.text(token)
         elif token.name == "doc":
             if segments:
-                yield segments.side()
+                yield version, segments.side()
             segments = None
-            # One refset may hold several translations of a document, told apart by sysid: the first is taken.
-            if not token.closing and token.attributes.get("sysid", "") == (system or token.attributes.get("sysid", "")):
-                system = token.attributes.get("sysid", "")
-                segments = _open_document(file, token, "docid", seen, reading)
-        elif token.closing and token.name in ("srcset", "refset", "tstset"):
-            break
+            if not token.closing:
+                version = version[0], version[1], token.attributes.get("sysid", "")
+                segments = _open_document(file, token, "docid", seen[version], reading)
+        elif token.name in _SETS:
+            if token.closing and (segments or version[1] == sets):
+                break
+            if not token.closing:
+                version = token.name, version[1] + 1, ""
         elif segments:
             segments.tag(token)
     if segments:
@@ -114,28 +133,51 @@ def _pair_by_id(sources: Iterator[Side], targets: Iterator[Side], reading: Readi
             reading.bad("unknown document", problem, file=side.file, document=side.id, line=side.line)
 
 
+@dataclass(frozen=True)
+class Translated:
+    """A document, its source if the file has it, and all translations of it."""
+
+    id: str
+    source: Side | None
+    translations: list[Side]
+
+
+def read_set_translations(file: InputFile, reading: Reading, preferred: str) -> Iterator[Translated]:
+    """All translations of each document of a NIST or IWSLT file, from its sets of the preferred kind if it has any.
+
+    `preferred` is refset or tstset. A file with a srcset alone is one of translations, too, under another name.
+    """
+    versions: defaultdict[_Version, dict[str, Side]] = defaultdict(dict)
+    for version, side in _versions(file, reading):
+        versions[version][side.id] = side
+    kinds = {kind for kind, _, _ in versions}
+    kind = next((kind for kind in (preferred, "refset", "tstset", "srcset", "") if kind in kinds), "")
+    chosen = [sides for version, sides in versions.items() if version[0] == kind]
+    sources = next((sides for version, sides in versions.items() if version[0] == "srcset" != kind), {})
+    ids = dict.fromkeys(name for sides in chosen for name in sides)
+    for name in ids:
+        yield Translated(name, sources.get(name), [sides[name] for sides in chosen if name in sides])
+
+
 # --- WMT XML ---------------------------------------------------------------------------------------------------------
 
 
 class _WmtDocument:
-    """A `<doc>` of a WMT file: its source and its first fitting reference."""
+    """A `<doc>` of a WMT file: its sources, references and translations in the languages that are read."""
 
     def __init__(self, file: InputFile, name: str, line: int, reading: Reading):
         self.id, self.line = name, line
-        self.source: Side | None = None
-        self.reference: Side | None = None
+        self.sides: dict[str, list[Side]] = {"src": [], "ref": [], "hyp": []}
         self._file, self._limit = file, reading.limit
         self._languages = reading.languages
         self._open: Segments | None = None
         self._opened = ""
 
     def tag(self, tag: Tag) -> None:
-        if tag.name in ("src", "ref", "hyp"):
+        if tag.name in self.sides:
             self._close()
-            wanted = self._languages[tag.name == "ref"]
-            taken = self.source if tag.name == "src" else self.reference
-            fits = same_language(tag.attributes.get("lang", ""), wanted)
-            if not tag.closing and tag.name != "hyp" and taken is None and fits:
+            wanted = self._languages[tag.name != "src"]
+            if not tag.closing and same_language(tag.attributes.get("lang", ""), wanted):
                 self._open = Segments(self._file, self.id, tag.line, self._limit)
                 self._opened = tag.name
         elif self._open:
@@ -146,11 +188,17 @@ class _WmtDocument:
             self._open.text(text)
 
     def _close(self) -> None:
-        if self._open and self._opened == "src":
-            self.source = self._open.side()
-        elif self._open:
-            self.reference = self._open.side()
+        if self._open:
+            self.sides[self._opened].append(self._open.side())
         self._open = None
+
+    @property
+    def source(self) -> Side | None:
+        return self.sides["src"][0] if self.sides["src"] else None
+
+    @property
+    def reference(self) -> Side | None:
+        return self.sides["ref"][0] if self.sides["ref"] else None
 
 
 def same_language(tag: str, wanted: str) -> bool:
@@ -187,6 +235,16 @@ def read_wmt_xml(file: InputFile, reading: Reading) -> Iterator[ParallelDocument
             reading.bad("unequal sides", problem, file=file.name, document=document.id, line=document.line)
         elif pair := pair_up(document.source, document.reference, reading):
             yield pair
+
+
+def read_wmt_translations(file: InputFile, reading: Reading, tag: str) -> Iterator[Translated]:
+    """All translations of each document: its `<ref>` or its `<hyp>` elements, as `tag` says."""
+    for document in _wmt_documents(file, reading):
+        if translations := document.sides[tag]:
+            yield Translated(document.id, document.source, translations)
+        else:
+            problem = f"no <{tag}>" + (f" in {reading.languages[1]}" if reading.languages[1] else "")
+            reading.bad("unequal sides", problem, file=file.name, document=document.id, line=document.line)
 
 
 def read_wmt_xml_source(file: InputFile, reading: Reading) -> Iterator[Document]:

@@ -116,7 +116,7 @@ def _content_hash(recipe: Recipe, role: str) -> str:
     languages = [recipe.data.source_language, recipe.data.target_language]
     parts: list[object] = [languages, recipe.data.skip_bad, recipe.data.max_characters]
     for files in corpora:
-        parts.append([files.format, files.swap])
+        parts.append([files.format, files.swap, *([files.only] if files.only else [])])
         for name in ("path", "source", "target", "document_ids", "document_starts"):
             path = getattr(files, name)
             parts.append(_file_hash(path) if path else "")

@@ -112,7 +112,7 @@ def read_source(
     _check_format(format, tuple(_SOURCE), path)
     reading = Reading((language, ""), on_bad, limit, source_only=True)
     with InputFile(path) as file:
-        name = format or _source_format(file)
+        name = format or source_format(file)
         if name not in _SOURCE:
             raise DocnmtError(f"{path}: {name} is not read for its source side alone\n  Use one of {_listed(_SOURCE)}.")
         yield from _at_least_one(_SOURCE[name](file, reading), path)
@@ -123,7 +123,7 @@ def detect_source_format(path: str) -> str:
     if path == STDIN:
         return "text"
     with InputFile(path) as file:
-        return _source_format(file)
+        return source_format(file)
 
 
 def detect_format(files: CorpusFiles) -> str:
@@ -142,7 +142,11 @@ def _read(files: CorpusFiles, reading: Reading) -> Iterator[ParallelDocument]:
         documents = _documents(files, name, sides, reading, stack)
         if files.swap:
             documents = (ParallelDocument(d.id, d.target, d.source) for d in documents)
-        yield from _at_least_one(documents, str(files))
+        if files.only:
+            prefixes = tuple(prefix.strip() for prefix in files.only.split(","))
+            documents = (d for d in documents if d.id.startswith(prefixes))
+        where = f"{files} (only = {files.only!r})" if files.only else str(files)
+        yield from _at_least_one(documents, where)
 
 
 def _documents(
@@ -234,7 +238,7 @@ def _two_file_format(files: Sequence[InputFile]) -> str:
     return "lines" if all(text.SENTENCE_END in head for head in heads) else "text"
 
 
-def _source_format(file: InputFile) -> str:
+def source_format(file: InputFile) -> str:
     head = file.head()
     lines = _first_lines(head)
     if found := _markup_format(head):

@@ -16,7 +16,7 @@ from docnmt.corpora.batches import ContextRule, make_batch, pack
 from docnmt.corpora.subwords import Subwords
 from docnmt.decoding.beam import Hypothesis, beam_search
 from docnmt.device import choose_device
-from docnmt.document import ContextSpec, Document, ParallelDocument
+from docnmt.document import ContextSpec, Document, ParallelDocument, context_positions
 from docnmt.errors import DocnmtError
 from docnmt.model_folder import LoadedModel, load_model
 
@@ -154,6 +154,28 @@ class Translator:
             for document, _ in window:
                 yield list(islice(scores, len(document)))
 
+    def score_choices(
+        self, choices: Iterable[tuple[Document, int, Sequence[str]]], *, context: ContextSpec | str | None = None
+    ) -> Iterator[list[SentenceScore]]:
+        """Several translations of one sentence, told by its document and position, beside each other.
+
+        Of the document only the sentence and what the model sees as its context are looked at.
+        """
+        rule, waiting = self._rule(context), iter(choices)
+        while window := list(islice(waiting, max(1, self.WINDOW // 4))):  # a choice is several sentences
+            sources, contexts, targets = [], [], []
+            for document, position, translations in window:
+                around = () if rule is None else context_positions(position, len(document), rule.spec)
+                places = sorted((position, *around))
+                ids = self.source.encode([document.sentences[i] for i in places])
+                at = places.index(position)
+                sources += [ids[at]] * len(translations)
+                contexts += [None if rule is None else rule.of(ids, at)] * len(translations)
+                targets += self.target.encode(translations)
+            scores = self._score_all(sources, contexts, targets)
+            for _, _, translations in window:
+                yield list(islice(scores, len(translations)))
+
     # ---- inside ----
 
     def _rule(self, context: ContextSpec | str | None) -> ContextRule | None:
@@ -189,7 +211,7 @@ class Translator:
     def _decode(self, units: list[_Unit], options: Options) -> None:
         order = sorted(range(len(units)), key=lambda i: (len(units[i].source), len(units[i].context or ())))
         sizes = [(len(units[i].source), len(units[i].context or ())) for i in order]
-        for places in _batches(sizes, options.batch_tokens):
+        for places in within_budget(sizes, options.batch_tokens):
             batch = [units[order[place]] for place in places]
             contexts = [unit.context for unit in batch if unit.context is not None]
             found = beam_search(
@@ -227,7 +249,7 @@ class Translator:
         results: list[SentenceScore | None] = [None] * len(sources)
         order = np.lexsort(([len(s) for s in sources], [len(t) for t in targets]))
         sizes = [(len(sources[i]) + len(targets[i]) + 2, len(contexts[i] or ())) for i in order]
-        for places in _batches(sizes, self.options.batch_tokens):
+        for places in within_budget(sizes, self.options.batch_tokens):
             rows = [order[place] for place in places]
             around = [contexts[i] for i in rows]
             batch = make_batch(
@@ -296,7 +318,7 @@ def _windows(pairs: Iterator[tuple[D, Sequence[str]]], size: int) -> Iterator[li
         yield window
 
 
-def _batches(sizes: list[tuple[int, int]], budget: int) -> Iterator[list[int]]:
+def within_budget(sizes: list[tuple[int, int]], budget: int) -> Iterator[list[int]]:
     """Runs of places whose two sizes, padded to the longest of the run, stay within the budget; one place at least."""
     batch: list[int] = []
     widest = (0, 0)

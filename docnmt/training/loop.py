@@ -36,6 +36,8 @@ from docnmt.training.validation import Validation
 
 # Settings that may change between the parts of a run: they say how long it goes on, not what it computes.
 FREE_SETTINGS = ("updates", "patience", "checkpoint_every", "average")
+# Settings that came later than some checkpoints: what a run did before they had a name.
+LATER_SETTINGS = {"step.corpora": "all", "step.context_from": "own"}
 
 
 class Trainer:
@@ -214,7 +216,8 @@ class Trainer:
         return state
 
     def _check_settings(self, state: State) -> None:
-        changed = [key for key in self.settings if state.settings.get(key) != self.settings[key]]
+        before = LATER_SETTINGS | state.settings
+        changed = [key for key in self.settings if before.get(key) != self.settings[key]]
         if changed:
             raise DocnmtError(
                 f"{self.folder}: was started with other settings: {', '.join(changed)}\n"

@@ -14,12 +14,12 @@ from typing import Any
 import torch
 
 from docnmt.config import ContextConfig, ModelConfig, Recipe, StepConfig
-from docnmt.corpora.batches import Examples
+from docnmt.corpora.batches import ContextRule, Examples
 from docnmt.corpora.prepare import Prepared, prepare
 from docnmt.corpora.readers import read_corpus
 from docnmt.corpora.store import TokenStore
 from docnmt.device import choose_device
-from docnmt.document import ParallelDocument
+from docnmt.document import NO_CONTEXT, ParallelDocument
 from docnmt.errors import DocnmtError, SkipBad, raise_bad
 from docnmt.model.context import is_document_parameter
 from docnmt.model.transformer import DocumentTransformer
@@ -38,16 +38,17 @@ class Run:
 
     recipe: Recipe
     prepared: Prepared
+    output: Path
     device: torch.device
     group: Group
     progress: Progress
 
     def folder(self, step: str) -> Path:
-        return Path(self.recipe.output) / step
+        return self.output / step
 
 
-def train(recipe: Recipe, steps: tuple[str, ...], progress: Progress) -> dict[str, Path]:
-    """Runs the named steps in order and returns the model folder of each."""
+def train(recipe: Recipe, steps: tuple[str, ...], progress: Progress, folder: Path | None = None) -> dict[str, Path]:
+    """Runs the named steps in order and returns the model folder of each; they lie in `folder`, or the output's."""
     device = choose_device(recipe.hardware.device)
     if recipe.hardware.threads:
         torch.set_num_threads(recipe.hardware.threads)
@@ -61,7 +62,7 @@ def train(recipe: Recipe, steps: tuple[str, ...], progress: Progress) -> dict[st
     group.wait()
     if not group.first:
         prepared = prepare(recipe, progress)
-    run = Run(recipe, prepared, device, group, progress)
+    run = Run(recipe, prepared, folder or Path(recipe.output), device, group, progress)
     folders = {}
     for step in steps:
         folders[step] = sentence_step(run) if step == "sentence" else document_step(run)
@@ -73,7 +74,8 @@ def sentence_step(run: Run) -> Path:
     recipe = run.recipe
     run.progress.say("step 1: the sentence model, on all sentence pairs")
     model = _new_model(recipe.seed, recipe.model, ContextConfig(kind="none"), run)
-    stores = [store for store in (run.prepared.sentences, run.prepared.documents) if len(store)]
+    corpora = (run.prepared.sentences, run.prepared.documents) if recipe.sentence.corpora == "all" else ()
+    stores = [store for store in corpora or (run.prepared.documents,) if len(store)]
     return _train_and_save("sentence", run, model, stores, recipe.sentence, {})
 
 
@@ -150,15 +152,15 @@ def _train_and_save(
         recipe.data.target_language,
     )
     loaded = LoadedModel(model, card, prepared.source, prepared.target)
-    rule = card.rule(prepared.source) if card.context.active else None
+    rule, foreign = _contexts(recipe, loaded, step)
     trainer = Trainer(
         folder,
         model,
-        Examples(stores, prepared.source, prepared.target, rule),
+        Examples(stores, prepared.source, prepared.target, rule, foreign),
         config,
         seed=recipe.seed,
         settings=_settings(recipe, config, card, stores, prepared.dev, run.group, notes),
-        validate=_validator(run, loaded),
+        validate=_validator(run, loaded, rule, foreign),
         metric=recipe.validation.metric,
         group=run.group,
         hardware=recipe.hardware,
@@ -197,7 +199,16 @@ def _settings(
     return flat | notes
 
 
-def _validator(run: Run, loaded: LoadedModel) -> Any:
+def _contexts(recipe: Recipe, loaded: LoadedModel, step: str) -> tuple[ContextRule | None, int | None]:
+    """How examples get their contexts, and the seed if they get those of other documents."""
+    if not loaded.card.context.active:
+        return None, None
+    kind = recipe.document.context_from if step == "document" else "own"
+    spec = NO_CONTEXT if kind == "none" else None
+    return loaded.card.rule(loaded.source, spec), recipe.seed if kind == "shuffled" else None
+
+
+def _validator(run: Run, loaded: LoadedModel, rule: ContextRule | None, foreign: int | None) -> Any:
     recipe = run.recipe
     if not len(run.prepared.dev):
         run.progress.say("no dev documents: nothing is validated, the last weights are the model")
@@ -211,6 +222,8 @@ def _validator(run: Run, loaded: LoadedModel) -> Any:
         loaded,
         run.prepared.dev,
         documents,
+        rule,
+        foreign,
         decode=recipe.validation.decode,
         beam=recipe.validation.beam,
         batch_tokens=recipe.decoding.batch_tokens,

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import sacrebleu
 import torch
 
-from docnmt.corpora.batches import Examples, in_order
+from docnmt.corpora.batches import ContextRule, Examples, in_order
 from docnmt.corpora.store import TokenStore
 from docnmt.decoding.translator import Translator
-from docnmt.document import NO_CONTEXT, ContextSpec, Document, ParallelDocument
+from docnmt.document import NO_CONTEXT, Document, ParallelDocument
+from docnmt.evaluation.controls import shuffled
 from docnmt.model_folder import LoadedModel
 from docnmt.training.parallel import Group
 
@@ -53,6 +54,8 @@ class Validator:
         loaded: LoadedModel,
         dev: TokenStore,
         documents: list[ParallelDocument],
+        rule: ContextRule | None,
+        foreign: int | None = None,
         *,
         decode: bool,
         beam: int,
@@ -60,39 +63,43 @@ class Validator:
         group: Group,
     ):
         self.loaded, self.dev, self.documents = loaded, dev, documents
+        self.rule, self.foreign = rule, foreign  # as in training
         self.decode, self.beam, self.batch_tokens, self.group = decode, beam, batch_tokens, group
 
     def validate(self) -> Validation:
         model = self.loaded.model
         model.eval()
         try:
-            active = self.loaded.card.context.active
-            bleu, signature = self._bleu(None) if self.decode else (None, "")
+            active = self.rule is not None
+            empty = None if self.rule is None else replace(self.rule, spec=NO_CONTEXT)
+            bleu, signature = self._bleu(self.rule, self.foreign) if self.decode else (None, "")
             return Validation(
-                loss=self._loss(self.loaded.card.context.spec),
+                loss=self._loss(self.rule, self.foreign),
                 bleu=bleu,
-                loss_without_context=self._loss(NO_CONTEXT) if active else None,
-                bleu_without_context=self._bleu(NO_CONTEXT)[0] if active and self.decode else None,
+                loss_without_context=self._loss(empty) if active else None,
+                bleu_without_context=self._bleu(empty)[0] if active and self.decode else None,
                 signature=signature,
             )
         finally:
             model.train()
 
     @torch.inference_mode()
-    def _loss(self, spec: ContextSpec) -> float:
-        model, card = self.loaded.model, self.loaded.card
-        rule = card.rule(self.loaded.source, spec) if card.context.active else None
-        examples = Examples([self.dev], self.loaded.source, self.loaded.target, rule)
+    def _loss(self, rule: ContextRule | None, foreign: int | None = None) -> float:
+        model = self.loaded.model
+        examples = Examples([self.dev], self.loaded.source, self.loaded.target, rule, foreign)
         device = next(model.parameters()).device
         total = torch.zeros((), dtype=torch.float64, device=device)
         for rows in self.group.share(list(in_order(examples, self.batch_tokens))):
             total -= model.loss(examples.batch(rows, device))[1].double().sum()
         return float(self.group.sum(total)) / int(examples.target_lengths.sum())
 
-    def _bleu(self, spec: ContextSpec | None) -> tuple[float, str]:
+    def _bleu(self, rule: ContextRule | None, foreign: int | None = None) -> tuple[float, str]:
         translator = Translator(self.loaded)
-        mine = self.group.share([Document(d.id, d.source) for d in self.documents])
-        translated = translator.translate_documents(mine, beam=self.beam, context=spec)
+        sources = [Document(d.id, d.source) for d in self.documents]
+        others = None if foreign is None else self.group.share(shuffled(sources, foreign))
+        mine = self.group.share(sources)
+        spec = None if rule is None else rule.spec
+        translated = translator.translate_documents(mine, context_from=others, beam=self.beam, context=spec)
         shares = self.group.gather([[s.text for s in document.sentences] for document in translated])
         outputs: list[list[str]] = [[] for _ in self.documents]
         for rank, share in enumerate(shares):

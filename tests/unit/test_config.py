@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docnmt.config import ContextConfig, ModelConfig, Recipe, StepConfig, load_recipe
+from docnmt.config import ContextConfig, ModelConfig, Recipe, SentenceStepConfig, load_recipe
 from docnmt.corpora.files import CorpusFiles
 from docnmt.document import ContextSpec
 from docnmt.errors import DocnmtError
@@ -33,7 +33,7 @@ def refused(tmp_path: Path, text: str, *settings: str) -> str:
 def test_an_empty_recipe_is_all_defaults(tmp_path):
     recipe = read(tmp_path)
     assert recipe.model == ModelConfig() and recipe.context == ContextConfig()
-    assert recipe.sentence == StepConfig()
+    assert recipe.sentence == SentenceStepConfig()
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "recipes").glob("*.toml")), ids=lambda path: path.name)

@@ -1,0 +1,47 @@
+"""The command line: one verb a job. Heavy imports stay inside the verbs, so that --help is instant."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+
+from docnmt.cli import context_gain, contrast, corpus, evaluation, tables, training, translation
+from docnmt.errors import DocnmtError, Interrupted
+from docnmt.version import __version__
+
+VERBS = (training, corpus, translation, evaluation, context_gain, contrast, tables)  # in the order of --help
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = parser().parse_args(arguments)
+    warnings.showwarning = lambda message, *_, **__: print(f"warning: {message}", file=sys.stderr)
+    try:
+        options.run(options)
+    except DocnmtError as error:
+        print(f"docnmt: {error}", file=sys.stderr)
+        return 2
+    except Interrupted as stopped:
+        print(f"docnmt: {stopped}", file=sys.stderr)
+        return 128 + stopped.signal
+    except BrokenPipeError:  # the reader of our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except OSError as error:  # a full disk, a folder that is not there: the system's own words say it
+        print(f"docnmt: {error.filename or 'error'}: {error.strerror or error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("docnmt: interrupted", file=sys.stderr)
+        return 130
+    return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    root = argparse.ArgumentParser(prog="docnmt", description="Document-level translation.")
+    root.add_argument("--version", action="version", version=f"docnmt {__version__}")
+    verbs = root.add_subparsers(title="verbs", required=True, metavar="VERB")
+    for module in VERBS:
+        module.add(verbs)
+    return root

@@ -1,0 +1,79 @@
+"""`docnmt context-gain`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from docnmt.cli.options import Verbs, add_corpus, add_json, corpus_files, languages_of
+from docnmt.errors import DocnmtError
+
+
+def add(verbs: Verbs) -> None:
+    gain = verbs.add_parser(
+        "context-gain",
+        help="does a model use its context? by how much, and for which words",
+        description="Scores and translates a corpus with the true context, none, a shuffled one (of other documents) "
+        "and the sentence itself repeated.",
+    )
+    gain.add_argument("model", metavar="MODEL", help="a document model")
+    gain.add_argument("files", nargs="+", metavar="FILE", help="one file with both sides, or source and target")
+    add_corpus(gain)
+    gain.add_argument("--no-translate", action="store_true", help="no BLEU: four times translating takes longest")
+    gain.add_argument(
+        "--html", default="", metavar="FILE", help="a page of words coloured by what context did for them"
+    )
+    gain.add_argument(
+        "--sentences", type=int, default=100, metavar="N", help="sentences on the page (and N/5 that lose)"
+    )
+    gain.add_argument("--markdown", default="", metavar="FILE", help="write the tables to a file as well")
+    gain.add_argument("--tokens", default="", metavar="FILE", help="every piece's log-probabilities, JSON lines")
+    add_json(gain)
+    gain.add_argument("--seed", type=int, default=1, metavar="S", help="of shuffled contexts and resamples")
+    gain.add_argument("--device", default="auto")
+    gain.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    from rich.console import Console
+
+    from docnmt.corpora.readers import read_corpus
+    from docnmt.decoding.translator import load
+    from docnmt.evaluation.context_gain.gain import context_gain, translation_quality, write_tokens
+    from docnmt.evaluation.context_gain.page import context_gain_page
+    from docnmt.evaluation.context_gain.tables import Figures
+    from docnmt.evaluation.context_gain.trace import gate_by_layer
+    from docnmt.files_on_disk import write_atomically, write_json
+    from docnmt.progress import Progress
+    from docnmt.reporting.page import write_page
+
+    if options.sentences < 1:
+        raise DocnmtError(f"--sentences {options.sentences}: a page shows one sentence or more\n  Give 1 or more.")
+    for path in filter(None, (options.html, options.json, options.markdown, options.tokens)):
+        Path(path).parent.mkdir(parents=True, exist_ok=True)  # now, not after minutes of work
+    translator, progress, console = load(options.model, options.device), Progress(), Console()
+    languages = languages_of(options)
+    if not any(languages):
+        languages = translator.card.source_language, translator.card.target_language
+    documents = list(read_corpus(corpus_files(options), languages=languages))
+    gain = context_gain(translator, documents, seed=options.seed, progress=progress)
+    if options.tokens:
+        write_tokens(options.tokens, gain)
+    quality = None
+    if not options.no_translate:
+        quality = translation_quality(translator, documents, seed=options.seed, progress=progress)
+    figures = Figures(gain, quality, gate_by_layer(translator, documents), options.seed)
+    tables = figures.tables()
+    for table in tables:
+        table.print(console)
+        console.print()
+    console.print(figures.verdict(), style="bold")
+    if options.json:
+        write_json(options.json, {"model": options.model, "corpus": options.files, **figures.as_dict()})
+    if options.markdown:
+        with write_atomically(options.markdown) as file:
+            file.write("\n".join([f"{figures.verdict()}\n", *(table.markdown() for table in tables)]))
+    if options.html:
+        names = f"model {options.model}, corpus {' and '.join(options.files)}"
+        write_page(options.html, context_gain_page(names, translator, documents, figures, options.sentences))
+        progress.say(f"page: {options.html}")

@@ -1,0 +1,142 @@
+"""`docnmt evaluate` and `compare`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from docnmt.cli.options import Verbs, add_json
+from docnmt.errors import DocnmtError
+
+if TYPE_CHECKING:
+    from docnmt.evaluation.breakdown import Measured
+    from docnmt.evaluation.outputs import Output, References
+    from docnmt.evaluation.parts import Part
+    from docnmt.progress import Progress
+    from docnmt.reporting.table import Table
+
+_METRICS = ("bleu", "chrf", "ter", "multi-bleu", "document-bleu")
+
+
+def add(verbs: Verbs) -> None:
+    evaluate = verbs.add_parser("evaluate", help="score translations against references, by domain and by document")
+    evaluate.add_argument("files", nargs="+", metavar="HYP", help="translations, a file a system")
+    _add_common(evaluate, page="a page with the tables")
+    evaluate.add_argument("--by-document", action="store_true", help="a row a document as well")
+    evaluate.set_defaults(run=run_evaluate)
+
+    compare = verbs.add_parser("compare", help="test whether translations are better than a baseline's")
+    compare.add_argument("files", nargs="+", metavar="HYP", help="translations, a file a system; the baseline first")
+    _add_common(compare, page="a page with the tables and all sentences side by side")
+    compare.set_defaults(run=run_compare)
+
+
+def _add_common(verb: argparse.ArgumentParser, page: str) -> None:
+    verb.add_argument(
+        "--reference",
+        nargs="+",
+        required=True,
+        metavar="R",
+        help="in any corpus format; several files for several of them",
+    )
+    verb.add_argument("--metric", nargs="+", default=_METRICS, metavar="NAME", help=f"of {', '.join(_METRICS)}")
+    verb.add_argument("--language", default="", metavar="CODE", help="of the translations: chooses the tokenizer")
+    verb.add_argument("--lowercase", action="store_true", help="case counts for nothing")
+    verb.add_argument("--tokenized", action="store_true", help="the text is tokenised: leave its tokens as they are")
+    verb.add_argument("--by-domain", action="store_true", help="the beginning of a document's id, up to a colon")
+    verb.add_argument(
+        "--domains", nargs="+", default=[], metavar="NAME=PREFIX,...", help="domains of your own, by prefixes of ids"
+    )
+    verb.add_argument(
+        "--resample", choices=("documents", "sentences"), default="documents", help="what intervals are drawn from"
+    )
+    add_json(verb)
+    verb.add_argument("--markdown", default="", metavar="FILE", help="write the tables to a file as well")
+    verb.add_argument("--latex", default="", metavar="FILE")
+    verb.add_argument("--html", default="", metavar="FILE", help=page)
+
+
+def run_evaluate(options: argparse.Namespace) -> None:
+    from docnmt.evaluation.breakdown import evaluate, figures, result_tables
+    from docnmt.evaluation.parts import all_of, documents_of
+    from docnmt.progress import Progress
+    from docnmt.reporting.page import page
+
+    progress = Progress()
+    references, _, measured = _measured(options, progress)
+    parts = [all_of(references), *_domains(options, references)]
+    if options.by_document:
+        parts += documents_of(references)
+    results = evaluate(measured, parts, progress, options.resample)
+    tables = result_tables(results, options.resample)
+    _write(options, tables, figures(results, options.resample), lambda: page("Evaluation", tables))
+
+
+def run_compare(options: argparse.Namespace) -> None:
+    from docnmt.evaluation.comparison import compare_systems, comparison_figures, comparison_tables
+    from docnmt.evaluation.comparison_page import comparison_page
+    from docnmt.evaluation.parts import all_of
+    from docnmt.progress import Progress
+
+    if len(options.files) < 2:
+        raise DocnmtError("a comparison needs a baseline and a system\n  Name two files of translations or more.")
+    progress = Progress()
+    references, outputs, measured = _measured(options, progress)
+    parts = [all_of(references), *_domains(options, references)]
+    results = compare_systems(measured, parts, progress, options.resample)
+    tables = comparison_tables(results)
+    _write(options, tables, comparison_figures(results), lambda: comparison_page(tables, outputs, references, progress))
+
+
+def _measured(
+    options: argparse.Namespace, progress: Progress
+) -> tuple[References, list[Output], dict[str, list[Measured]]]:
+    from docnmt.evaluation.breakdown import measure, warn_of_tokens
+    from docnmt.evaluation.metrics import make_metric
+    from docnmt.evaluation.outputs import read_outputs, read_references
+
+    for path in filter(None, (options.json, options.markdown, options.latex, options.html)):
+        Path(path).parent.mkdir(parents=True, exist_ok=True)  # now, not after minutes of work
+    metrics = [
+        make_metric(name, language=options.language, lowercase=options.lowercase, tokenized=options.tokenized)
+        for name in dict.fromkeys(options.metric)
+    ]
+    references = read_references(options.reference, options.language)
+    outputs = read_outputs(options.files, references, options.language)
+    if not options.tokenized:
+        warn_of_tokens(outputs)
+    return references, outputs, measure(outputs, references, metrics, progress)
+
+
+def _domains(options: argparse.Namespace, references: References) -> list[Part]:
+    from docnmt.evaluation.parts import domains_of
+
+    return domains_of(references, options.domains) if options.by_domain or options.domains else []
+
+
+def _write(
+    options: argparse.Namespace, tables: list[Table], figures: dict[str, Any], make_page: Callable[[], str]
+) -> None:
+    """Writes the files that were asked for and prints the tables: last, as a reader may close the pipe on them."""
+    from rich.console import Console
+
+    from docnmt.files_on_disk import write_atomically, write_json
+    from docnmt.reporting.page import write_page
+
+    if options.json:
+        write_json(options.json, figures)
+    for path, texts in (
+        (options.markdown, [table.markdown() for table in tables]),
+        (options.latex, [table.latex() for table in tables]),
+    ):
+        if path:
+            with write_atomically(path) as file:
+                file.write("\n".join(texts))
+    if options.html:
+        write_page(options.html, make_page())
+    console = Console()
+    for table in tables:
+        table.print(console)
+        console.print()

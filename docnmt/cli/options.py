@@ -1,0 +1,68 @@
+"""Options that several verbs share, and what they stand for."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from docnmt.errors import DocnmtError
+
+if TYPE_CHECKING:
+    from docnmt.config import Recipe
+    from docnmt.corpora.files import CorpusFiles
+
+Verbs = argparse._SubParsersAction
+
+
+def add_json(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("--json", default="", metavar="FILE", help="write the figures to a file as well")
+
+
+def add_set(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a value of the recipe")
+
+
+def add_corpus(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("--format", default="", help="where content does not tell it")
+    verb.add_argument("--document-ids", default="", metavar="FILE", help="the document id of each line")
+    verb.add_argument("--document-starts", default="", metavar="FILE", help="index of each document's first line")
+    verb.add_argument("--languages", default="", metavar="SRC-TRG", help="for files that hold several languages")
+    verb.add_argument("--swap", action="store_true", help="the target side comes first")
+
+
+def add_context(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument(
+        "--context",
+        metavar="SPEC",
+        help="previous=N,following=N; none: an empty context; off: the sentence model. Default: as trained",
+    )
+
+
+def corpus_files(options: argparse.Namespace) -> CorpusFiles:
+    from docnmt.corpora.files import CorpusFiles
+
+    if len(options.files) > 2:
+        raise DocnmtError("a corpus is one file with both sides, or a source and a target file\n  Name one or two.")
+    names = dict(zip(("source", "target"), options.files, strict=False)) if len(options.files) == 2 else {}
+    return CorpusFiles(
+        path=options.files[0] if len(options.files) == 1 else "",
+        **names,
+        document_ids=options.document_ids,
+        document_starts=options.document_starts,
+        format=options.format,
+        swap=options.swap,
+    )
+
+
+def languages_of(options: argparse.Namespace) -> tuple[str, str]:
+    source, _, target = options.languages.partition("-")
+    return source, target
+
+
+def recipe_of(options: argparse.Namespace) -> Recipe:
+    from docnmt.config import load_recipe
+
+    settings = list(options.set)
+    if getattr(options, "skip_bad", False):
+        settings.append("data.skip_bad=true")
+    return load_recipe(options.recipe, settings)

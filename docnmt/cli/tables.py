@@ -1,0 +1,77 @@
+"""`docnmt tables`: the paper's tables for a recipe."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from docnmt.cli.options import Verbs, add_json, add_set, recipe_of
+
+
+def add(verbs: Verbs) -> None:
+    tables = verbs.add_parser(
+        "tables",
+        help="run and print the paper's tables for a recipe",
+        description="Lists the trainings that the tables need, runs those that are missing, and prints the tables. "
+        "Stopped at any time, it goes on where it was.",
+    )
+    tables.add_argument("recipe", metavar="RECIPE")
+    tables.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="context-length, context-layers, comparison, french-english, two-step, integration, gating, efficiency or "
+        "example; may be given several times",
+    )
+    tables.add_argument(
+        "--seeds", type=int, default=1, metavar="N", help="train everything N times; mean and deviation"
+    )
+    tables.add_argument("--dry-run", action="store_true", help="build the models, look at the data, estimate the time")
+    add_set(tables)
+    add_json(tables)
+    tables.add_argument("--markdown", default="", metavar="FILE")
+    tables.add_argument("--latex", default="", metavar="FILE")
+    tables.add_argument("--html", default="", metavar="FILE", help="a report with plots")
+    tables.set_defaults(run=run_tables)
+
+
+def run_tables(options: argparse.Namespace) -> None:
+    from rich.console import Console
+
+    from docnmt.experiments.job import NAMES, Job
+    from docnmt.files_on_disk import write_atomically, write_json
+    from docnmt.progress import Progress
+
+    console = Console()
+    job = Job(recipe_of(options), options.only or NAMES, options.seeds, Progress(), console)
+    if options.dry_run:
+        from docnmt.experiments.dry_run import dry_run
+
+        dry_run(job)
+        return
+    if options.html:
+        from docnmt.experiments.plots import need_matplotlib
+
+        need_matplotlib()  # found missing now, not after hours
+    job.prepare()
+    job.plan().print(console)
+    job.train()
+    tables = []
+    for table in job.results():
+        console.print()
+        table.print(console)
+        tables.append(table)
+    for path, texts in (
+        (options.markdown, [table.markdown() for table in tables]),
+        (options.latex, [table.latex() for table in tables]),
+    ):
+        if path:
+            with write_atomically(Path(path)) as file:
+                file.write("\n".join(texts))
+    if options.json:
+        write_json(options.json, [table.as_dict() for table in tables])
+    if options.html:
+        from docnmt.experiments.report import write_report
+
+        write_report(Path(options.html), job, tables)

@@ -1,0 +1,59 @@
+"""`docnmt demo`, `prepare` and `train`."""
+
+from __future__ import annotations
+
+import argparse
+
+from docnmt.cli.options import Verbs, add_json, add_set, recipe_of
+
+
+def add(verbs: Verbs) -> None:
+    demo = verbs.add_parser("demo", help="train and judge a small document-level translator, in minutes")
+    demo.add_argument("recipe", nargs="?", default="recipes/demo.toml", metavar="RECIPE")
+    add_set(demo)
+    add_json(demo)
+    demo.set_defaults(run=run_demo)
+
+    prepare = verbs.add_parser("prepare", help="train sub-words and turn a recipe's corpora into token stores")
+    prepare.add_argument("recipe", metavar="RECIPE")
+    prepare.add_argument("--skip-bad", action="store_true", help="skip and count bad places instead of stopping")
+    add_set(prepare)
+    prepare.set_defaults(run=run_prepare)
+
+    train = verbs.add_parser("train", help="train a recipe's model: the sentence step, then the document step")
+    train.add_argument("recipe", metavar="RECIPE")
+    train.add_argument("--step", choices=("sentence", "document"), help="run one of the steps alone")
+    train.add_argument("--skip-bad", action="store_true", help="skip and count bad places instead of stopping")
+    add_set(train)
+    train.set_defaults(run=run_train)
+
+
+def run_demo(options: argparse.Namespace) -> None:
+    from rich.console import Console
+
+    from docnmt.demo import run_demo as run
+    from docnmt.progress import Progress
+
+    run(recipe_of(options), Progress(), Console(), options.json)
+
+
+def run_prepare(options: argparse.Namespace) -> None:
+    from docnmt.corpora.prepare import prepare
+    from docnmt.progress import Progress
+
+    prepare(recipe_of(options), Progress())
+
+
+def run_train(options: argparse.Namespace) -> None:
+    from docnmt.progress import Progress
+    from docnmt.training.parallel import leave_group
+    from docnmt.training.steps import train
+
+    recipe = recipe_of(options)
+    steps = (options.step,) if options.step else ("sentence", "document") if recipe.context.active else ("sentence",)
+    if recipe.document.start_from and not options.step:
+        steps = ("document",)  # what step 2 starts from is given, so there is no step 1 to run
+    try:
+        train(recipe, steps, Progress())
+    finally:
+        leave_group()

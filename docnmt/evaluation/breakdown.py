@@ -1,0 +1,198 @@
+"""Scores of systems on a test set, on its domains and on its documents."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from docnmt.evaluation.metrics import Metric, corpus_statistics
+from docnmt.evaluation.outputs import Output, References
+from docnmt.evaluation.parts import Part
+from docnmt.evaluation.significance import UNKNOWN, Interval, interval
+from docnmt.progress import Progress
+from docnmt.reporting.table import Column, Table
+
+RESAMPLES, SEED = 1000, 1
+FEW = 20  # documents (or sentences), of which resamples are too much alike
+_SLICE = 256  # sentences measured between two steps of the bar
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """What a metric found in a system's output."""
+
+    metric: Metric
+    statistics: NDArray[np.float64]
+    documents: NDArray[np.int64]  # of each row of the statistics
+
+    def on(self, part: Part) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        chosen = np.isin(self.documents, part.documents)
+        return self.statistics[chosen], self.documents[chosen]
+
+
+def measure(
+    outputs: Sequence[Output], references: References, metrics: Sequence[Metric], progress: Progress
+) -> dict[str, list[Measured]]:
+    """Each system by each metric."""
+    found: dict[str, list[Measured]] = {}
+    with progress.bar("measure", len(references) * len(metrics) * len(outputs), "sentences") as tick:
+        for output in outputs:
+            found[output.name] = []
+            for metric in metrics:
+                pieces = []
+                for piece in _slices(references):
+                    texts, documents = [text[piece] for text in references.texts], references.documents[piece]
+                    pieces.append(corpus_statistics(metric, output.sentences[piece], texts, documents))
+                    tick(piece.stop - piece.start)
+                rows, documents = (np.concatenate(columns) for columns in zip(*pieces, strict=True))
+                found[output.name].append(Measured(metric, rows, documents))
+    return found
+
+
+def _slices(references: References) -> Iterator[slice]:
+    """Whole documents, a few hundred sentences at a time."""
+    start = 0
+    for end in np.cumsum(references.lengths()).tolist():
+        if end - start >= _SLICE or end == len(references):
+            yield slice(start, end)
+            start = end
+
+
+@dataclass(frozen=True)
+class Result:
+    part: Part
+    system: str
+    metric: Metric
+    score: float
+    interval: Interval
+
+
+def evaluate(
+    measured: dict[str, list[Measured]], parts: Sequence[Part], progress: Progress, resample: str = "documents"
+) -> list[Result]:
+    """The score of each system by each metric on each part, with its interval; a document has none."""
+    results = []
+    with progress.bar("resample", len(parts) * sum(map(len, measured.values())), "scores") as tick:
+        for part in parts:
+            for system, columns in measured.items():
+                for column in columns:
+                    statistics, documents = column.on(part)
+                    spread = UNKNOWN
+                    if part.kind != "document":
+                        drawn = documents if resample == "documents" else None
+                        spread = interval(column.metric, statistics, drawn, resamples=RESAMPLES, seed=SEED)
+                    score = column.metric.score(statistics.sum(axis=0))
+                    results.append(Result(part, system, column.metric, score, spread))
+                    tick()
+    return results
+
+
+def warn_of_tokens(outputs: Sequence[Output]) -> None:
+    for output in outputs:
+        if 2 * sum(sentence.endswith(" .") for sentence in output.sentences) > len(output.sentences):
+            warnings.warn(
+                f"{output.name}: looks tokenised, and is tokenised again for BLEU; --tokenized leaves it as it is",
+                stacklevel=1,
+            )
+
+
+# ---- how they are shown ----
+
+_TITLES = {"all": "Scores", "domain": "By domain", "document": "By document"}
+_BESIDE = {"all": (), "domain": ("domain", "documents", "sentences"), "document": ("document", "sentences")}
+
+
+def result_tables(results: Sequence[Result], resample: str = "documents") -> list[Table]:
+    """One for the whole, one for all domains, one for all documents: what there is of them."""
+    tables = []
+    for kind, title in _TITLES.items():
+        own = [result for result in results if result.part.kind == kind]
+        if not own:
+            continue
+        metrics = list(dict.fromkeys(result.metric for result in own))
+        beside = [Column(name, text=name == kind) for name in _BESIDE[kind]]
+        columns = [*beside, Column("system", text=True), *(Column(metric.name) for metric in metrics)]
+        table = Table(f"{title}: {own[0].part.title}" if kind == "all" else title, columns)
+        by_part: dict[Part, list[Result]] = {}
+        for result in own:
+            by_part.setdefault(result.part, []).append(result)
+        for part, here in by_part.items():
+            _add_rows(table, part, here)
+        if kind != "document":
+            table.notes.append(_interval_note(own, resample))
+        table.notes += signature_notes(metrics)
+        tables.append(table)
+    return tables
+
+
+def _add_rows(table: Table, part: Part, results: Sequence[Result]) -> None:
+    """A row a system; the part is named in the first, and the best score of several stands out."""
+    values = {part.kind: part.name, "documents": f"{len(part.documents):,}", "sentences": f"{part.sentences:,}"}
+    beside = [values[name] for name in _BESIDE[part.kind]]
+    systems = list(dict.fromkeys(result.system for result in results))
+    best = {}
+    for metric in dict.fromkeys(result.metric for result in results):
+        scores = [result.score for result in results if result.metric is metric]
+        best[metric] = max(scores) if metric.higher_is_better else min(scores)
+    for number, system in enumerate(systems):
+        own = [result for result in results if result.system == system]
+        strong = [k for k, r in enumerate(own, len(beside) + 1) if len(systems) > 1 and r.score == best[r.metric]]
+        shown = [""] * len(beside) if number else beside
+        table.add(*shown, system, *map(_cell, own), rule=bool(beside) and not number, strong=strong)
+
+
+def _cell(result: Result) -> str:
+    low, high = result.interval.low, result.interval.high
+    return f"{result.score:.2f}" + ("" if math.isnan(low) else f" [{low:.1f}–{high:.1f}]")
+
+
+def _interval_note(results: Sequence[Result], resample: str) -> str:
+    note = f"[ ]: 95 %, {RESAMPLES:,} resamples of {drawn_units((r.metric for r in results), resample)}, seed {SEED}"
+    fewest = min(len(r.part.documents) if resample == "documents" else r.part.sentences for r in results)
+    if resample == "documents" and fewest == 1:
+        return f"{note}. A single document has no interval; --resample sentences gives one"
+    return f"{note}. Rough where there are fewer than {FEW} {resample}" if fewest < FEW else note
+
+
+def drawn_units(metrics: Iterable[Metric], resample: str) -> str:
+    whole = [metric.name for metric in dict.fromkeys(metrics) if metric.segment == "document"]
+    return f"{resample} ({', '.join(whole)}: documents)" if whole and resample == "sentences" else resample
+
+
+def signature_notes(metrics: Sequence[Metric]) -> list[str]:
+    return [f"{m.name}{'' if m.higher_is_better else ' (lower is better)'}: {m.signature}" for m in metrics]
+
+
+def figures(results: Sequence[Result], resample: str = "documents") -> dict[str, Any]:
+    """For a JSON file."""
+    return {
+        "signatures": {result.metric.name: result.metric.signature for result in results},
+        "resampled": resample,
+        "resamples": RESAMPLES,
+        "seed": SEED,
+        "results": [
+            {
+                **part_figures(result.part),
+                "system": result.system,
+                "metric": result.metric.name,
+                "score": result.score,
+                **interval_figures(result.interval),
+            }
+            for result in results
+        ],
+    }
+
+
+def part_figures(part: Part) -> dict[str, Any]:
+    return {"part": part.kind, "name": part.name, "documents": len(part.documents), "sentences": part.sentences}
+
+
+def interval_figures(found: Interval) -> dict[str, float | None]:
+    known = not math.isnan(found.low)  # JSON has no word for what is not a number
+    return {"low": found.low if known else None, "high": found.high if known else None}

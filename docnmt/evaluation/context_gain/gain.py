@@ -1,0 +1,297 @@
+"""What context is worth to a model: the probability of every target token with its context, and with wrong ones.
+
+CXMI (Fernandes et al., 2021, "Measuring and Increasing Context Usage in Context-Aware Machine Translation") is the mean
+of log p(token | true context) - log p(token | no context) under one and the same model.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from docnmt.corpora.batches import make_batch
+from docnmt.decoding.translator import Translator, within_budget
+from docnmt.document import Document, ParallelDocument
+from docnmt.errors import DocnmtError
+from docnmt.evaluation.controls import NONE, TRUE, Contexts, with_contexts
+from docnmt.evaluation.metrics import Metric, make_metric
+from docnmt.evaluation.significance import Difference, Interval, compare, interval
+from docnmt.evaluation.words import Word, words
+from docnmt.files_on_disk import write_atomically
+from docnmt.model.transformer import Batch
+from docnmt.progress import Progress
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+END = "⟨end⟩"  # how the mark after the last word is shown
+# Sentences by how far into their document they stand, from 1. Later ones are few, so they share a row.
+POSITIONS = ((1, 1), (2, 2), (3, 3), (4, 5), (6, 10), (11, 20), (21, 50), (51, None))
+
+
+class MeanOfTokens(Metric):
+    """Statistics are each sentence's sum over its tokens and their number; a model gives them, not a text."""
+
+    name, higher_is_better, signature = "nats a token", True, "nats a token"
+
+    def statistics(self, hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Floats:
+        raise NotImplementedError
+
+    def score(self, totals: Floats) -> float:
+        return float(totals[0] / totals[1])
+
+
+@dataclass(frozen=True)
+class Gain:
+    """By how much the true context makes a token more probable than another context does, in nats."""
+
+    mean: float  # a token
+    interval: Interval  # documents resampled
+    total: float
+    sentences: int
+    tokens: int
+
+
+@dataclass(frozen=True)
+class WordGain:
+    word: str
+    count: int
+    total: float
+
+    @property
+    def mean(self) -> float:
+        return self.total / self.count
+
+
+@dataclass(frozen=True)
+class ContextGain:
+    """The sentences of a corpus, numbered through, and the log-probability of each target piece under each context."""
+
+    documents: tuple[str, ...]  # ids
+    document: Ints  # of each sentence, an index into `documents`
+    position: Ints  # of each sentence in its document, from 0
+    pieces: tuple[tuple[str, ...], ...]  # of each sentence's target, the end mark last
+    log_probabilities: Mapping[str, tuple[Floats, ...]]  # context -> sentences -> [pieces]
+
+    @cached_property
+    def tokens(self) -> Ints:
+        """[sentences]"""
+        return np.array([len(pieces) for pieces in self.pieces])
+
+    def gains(self, over: str = NONE) -> list[Floats]:
+        """For each sentence its pieces' gains."""
+        return [t - o for t, o in zip(self.log_probabilities[TRUE], self.log_probabilities[over], strict=True)]
+
+    def totals(self, over: str = NONE) -> Floats:
+        """Each sentence's gain, [sentences]"""
+        return np.array([gains.sum() for gains in self.gains(over)])
+
+    def gain(self, over: str = NONE, *, among: NDArray | None = None, resamples: int = 1000, seed: int = 1) -> Gain:
+        """CXMI over all sentences, or over those of an index or mask."""
+        chosen = np.arange(len(self.tokens)) if among is None else np.arange(len(self.tokens))[among]
+        rows = np.stack([self.totals(over), self.tokens], axis=1)[chosen]
+        sums, metric = rows.sum(axis=0), MeanOfTokens()
+        around = interval(metric, rows, self.document[chosen], resamples=resamples, seed=seed)
+        return Gain(metric.score(sums), around, float(sums[0]), len(rows), int(sums[1]))
+
+    def by_position(self, over: str = NONE, *, seed: int = 1) -> dict[str, Gain]:
+        """By the sentence's place in its document, as text: "3", "6-10", "51+"."""
+        found = {}
+        for first, last in POSITIONS:
+            inside = (self.position >= first - 1) & (self.position < (last or np.inf))
+            if inside.any():
+                name = f"{first}+" if last is None else f"{first}-{last}" if last > first else str(first)
+                found[name] = self.gain(over, among=inside, seed=seed)
+        return found
+
+    def by_document(self, over: str = NONE) -> list[tuple[str, int, float]]:
+        """Each document's id, tokens and mean gain."""
+        sums, tokens = (
+            np.bincount(self.document, values, len(self.documents)) for values in (self.totals(over), self.tokens)
+        )
+        return [(id, int(n), float(s / n)) for id, n, s in zip(self.documents, tokens, sums, strict=True) if n]
+
+    def by_word(self, over: str = NONE) -> list[WordGain]:
+        """Every word of the target side, upper and lower case together, the largest total gain first."""
+        counts: dict[str, int] = {}
+        totals: dict[str, float] = {}
+        for pieces, gains in zip(self.pieces, self.gains(over), strict=True):
+            for word in target_words(pieces):
+                name = word.text if word.text == END else re.sub(r"^\W+|\W+$", "", word.text.lower()) or word.text
+                counts[name] = counts.get(name, 0) + 1
+                totals[name] = totals.get(name, 0.0) + float(gains[word.begin : word.end].sum())
+        return sorted((WordGain(w, counts[w], totals[w]) for w in counts), key=lambda word: (-word.total, word.word))
+
+
+def target_words(pieces: Sequence[str]) -> list[Word]:
+    """The words of a scored sentence and, as the last, its end mark."""
+    return [*words(pieces[:-1]), Word(END, len(pieces) - 1, len(pieces), True)]
+
+
+# ---- scoring ----
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """The sentences of a corpus as ids, each with a context of every kind."""
+
+    translator: Translator
+    sources: list[list[int]]
+    targets: list[list[int]]
+    contexts: Mapping[str, list[list[int]]]
+
+    def batches(self, among: Sequence[int] | None = None) -> Iterator[list[int]]:
+        """Sentences (of those given) that go together. Under every context they are the same ones, so that rounding,
+        which depends on what a sentence is batched with, adds nothing to a difference."""
+        chosen = range(len(self.sources)) if among is None else among
+        order = sorted(chosen, key=lambda i: (len(self.targets[i]), len(self.sources[i])))
+        sizes = [
+            (len(self.sources[i]) + len(self.targets[i]) + 2, max(len(ids[i]) for ids in self.contexts.values()))
+            for i in order
+        ]
+        for places in within_budget(sizes, self.translator.options.batch_tokens):
+            yield [order[place] for place in places]
+
+    def batch(self, rows: Sequence[int], context: str = TRUE) -> Batch:
+        source, target = self.translator.source, self.translator.target
+        return make_batch(
+            [[*self.sources[i], source.eos] for i in rows],
+            [self.contexts[context][i] for i in rows],
+            [self.targets[i] for i in rows],
+            target.bos,
+            target.eos,
+            self.translator.device,
+        )
+
+
+def encode(translator: Translator, documents: Iterable[ParallelDocument], contexts: Mapping[str, Contexts]) -> Encoded:
+    sources, targets = [], []
+    for document in documents:
+        sources += translator.source.encode(document.source)
+        targets += translator.target.encode(document.target)
+    found: dict[str, list[list[int]]] = {}
+    for name, kind in contexts.items():
+        rule = translator.card.rule(translator.source, kind.context)
+        found[name] = []
+        for own, other in zip(kind.documents, kind.context_from, strict=True):
+            around = translator.source.encode(other.sentences)
+            found[name] += [rule.of(around, position) for position in range(len(own))]
+    return Encoded(translator, sources, targets, found)
+
+
+def check_has_context(translator: Translator, documents: Sequence[ParallelDocument]) -> None:
+    spec = translator.card.context.spec
+    if not translator.card.context.active or spec.previous + spec.following == 0:
+        raise DocnmtError(
+            "a sentence model: it takes no context, so there is nothing to measure\n"
+            "  Give a model of the document step, for example runs/demo/document/model."
+        )
+    if all(len(document) < 2 for document in documents):
+        raise DocnmtError(
+            "no sentence of the corpus has a neighbour that could be its context\n"
+            "  Give documents of two sentences or more; see docs/formats.md for how a format marks them."
+        )
+
+
+@torch.inference_mode()
+def context_gain(
+    translator: Translator, documents: Sequence[ParallelDocument], *, seed: int = 1, progress: Progress | None = None
+) -> ContextGain:
+    """Scores the target side of every document under the true, no, shuffled and repeated context."""
+    check_has_context(translator, documents)
+    encoded = encode(translator, documents, contexts_of(translator, documents, seed))
+    count = len(encoded.sources)
+    found: dict[str, list[Floats]] = {name: [np.empty(0)] * count for name in encoded.contexts}
+    with (progress or Progress(quiet=True)).bar("score, four contexts", count, "sentences") as advance:
+        for rows in encoded.batches():
+            for name in encoded.contexts:
+                batch = encoded.batch(rows, name)
+                _, values = translator.model.loss(batch)
+                for i, part in zip(rows, values.split(batch.target_in.segments.lengths.tolist()), strict=True):
+                    found[name][i] = part.double().cpu().numpy()
+            advance(len(rows))
+    for name, contexts in encoded.contexts.items():  # the same question has the same answer, to the last bit
+        for i, (context, none) in enumerate(zip(contexts, encoded.contexts[NONE], strict=True)):
+            if context == none:
+                found[name][i] = found[NONE][i]
+    target = translator.target
+    return ContextGain(
+        documents=tuple(document.id for document in documents),
+        document=np.repeat(np.arange(len(documents)), [len(document) for document in documents]),
+        position=np.concatenate([np.arange(len(document)) for document in documents]),
+        pieces=tuple(tuple(target.pieces([*ids, target.eos])) for ids in encoded.targets),
+        log_probabilities={name: tuple(values) for name, values in found.items()},
+    )
+
+
+def own_contexts(translator: Translator, documents: Sequence[ParallelDocument]) -> dict[str, Contexts]:
+    """The true ones alone."""
+    sources = [Document(document.id, document.source) for document in documents]
+    return {TRUE: Contexts(sources, sources, translator.card.context.spec)}
+
+
+def contexts_of(translator: Translator, documents: Sequence[ParallelDocument], seed: int = 1) -> dict[str, Contexts]:
+    sources = [Document(document.id, document.source) for document in documents]
+    return with_contexts(sources, translator.card.context.spec, seed)
+
+
+def write_tokens(path: str | Path, gain: ContextGain) -> None:
+    """A JSON object a sentence: its pieces and their log-probabilities under each context."""
+    with write_atomically(path) as file:
+        for number, pieces in enumerate(gain.pieces):
+            row = {
+                "document": gain.documents[gain.document[number]],
+                "sentence": int(gain.position[number]) + 1,
+                "pieces": pieces,
+                **{name: values[number].tolist() for name, values in gain.log_probabilities.items()},
+            }
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+# ---- translating ----
+
+
+@dataclass(frozen=True)
+class Quality:
+    """Translations under each context, measured."""
+
+    metric: str
+    signature: str
+    scores: Mapping[str, tuple[float, Interval]]
+    differences: Mapping[str, Difference]  # to no context
+    translations: Mapping[str, tuple[str, ...]]  # context -> sentences
+
+
+def translation_quality(
+    translator: Translator, documents: Sequence[ParallelDocument], *, seed: int = 1, progress: Progress | None = None
+) -> Quality:
+    """BLEU, lower case, of translations under each context, decoded as the model is meant to decode."""
+    check_has_context(translator, documents)
+    shown = progress or Progress(quiet=True)
+    translations = {}
+    for name, kind in contexts_of(translator, documents, seed).items():
+        results = translator.translate_documents(kind.documents, context_from=kind.context_from, context=kind.context)
+        total = sum(map(len, kind.documents))
+        tracked = shown.track(
+            results, f"translate, context {name}", total=total, unit="sentences", size=lambda d: len(d.sentences)
+        )
+        translations[name] = tuple(sentence.text for document in tracked for sentence in document.sentences)
+    metric = make_metric("bleu", language=translator.card.target_language, lowercase=True)
+    references = [[sentence for document in documents for sentence in document.target]]
+    places = np.repeat(np.arange(len(documents)), [len(document) for document in documents])
+    rows = {name: metric.statistics(texts, references) for name, texts in translations.items()}
+    return Quality(
+        metric.name,
+        metric.signature,
+        {name: (metric.score(s.sum(axis=0)), interval(metric, s, places, seed=seed)) for name, s in rows.items()},
+        {name: compare(metric, rows[NONE], s, places, seed=seed) for name, s in rows.items() if name != NONE},
+        translations,
+    )

@@ -1,0 +1,187 @@
+"""The page of `docnmt context-gain`: figures on top, below them sentences whose words can be asked what context did."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from docnmt.decoding.translator import Translator
+from docnmt.document import ParallelDocument, context_positions, trim_to_budget
+from docnmt.evaluation.context_gain.gain import Encoded, encode, own_contexts, target_words
+from docnmt.evaluation.context_gain.tables import Figures, document_table
+from docnmt.evaluation.context_gain.trace import Trace, traced
+from docnmt.evaluation.context_gain.view import SCRIPT, STYLE
+from docnmt.evaluation.controls import NONE, TRUE
+from docnmt.evaluation.words import Word, words
+from docnmt.reporting.page import page
+
+
+def context_gain_page(
+    names: str, translator: Translator, documents: Sequence[ParallelDocument], figures: Figures, sentences: int = 100
+) -> str:
+    """A page that holds the `sentences` that gained most and a fifth as many that lost most.
+
+    `names` says what was measured: the model and the corpus.
+    """
+    chosen = chosen_sentences(figures, sentences)
+    encoded = encode(translator, documents, own_contexts(translator, documents))
+    with traced(translator.model) as trace:
+        shown = [_sentence(number, translator, documents, encoded, trace, figures) for number in chosen]
+    context = translator.card.context
+    data = {
+        "languages": [translator.card.source_language, translator.card.target_language],
+        "gated": context.connection == "gate",
+        "layers": {
+            side: len(layers) if context.integration in (side, "both") else 0
+            for side, layers in (("encoder", translator.model.encoder), ("decoder", translator.model.decoder))
+        },
+        "sentences": shown,
+    }
+    total = len(figures.gain.tokens)
+    which = f"All {total:,} sentences."
+    if len(shown) < total:
+        which = f"{len(shown):,} of {total:,} sentences: those that gained most over no context, a few that lost most."
+    return page(
+        "What context does",
+        [
+            f'<p class="lead names">{html.escape(names)}</p><p class="verdict">{html.escape(figures.verdict())}</p>',
+            *_grid(figures),
+            f"<details><summary>Every document</summary>{document_table(figures.gain).html()}</details>",
+            _HEAD.format(which=which, gate=_GATE if data["gated"] else _NO_GATE),
+            # "<" would end the element early, in a text that has "</script>"
+            f'<script type="application/json" id="data">{_json(data)}</script>',
+        ],
+        STYLE,
+        SCRIPT,
+    )
+
+
+_GATE = (
+    "The gate's share is the mean of 1 − lambda over dimensions: lambda weighs what the layer had, 1 − lambda what it "
+    "took from the context."
+)
+_NO_GATE = "This model's context connection is residual: it has no gate, all that is attended to is added."
+_HEAD = """<h2 id="words">Word by word</h2>
+<p class="lead">{which} Choose a word of a target sentence (or, where the encoder sees context, of a source sentence) to
+see its figures and the context words it attended to. {gate}</p>
+<div class="bar"><label>Order <select id="order"><option value="gain">largest gain first</option>
+<option value="loss">largest loss first</option><option value="document">as in the documents</option></select></label>
+<label>Search <input type="search" id="search" placeholder="a word or a document"></label>
+<span id="count" role="status"></span></div>
+<p id="legend" class="legend"></p>
+<noscript><p>The sentences need JavaScript.</p></noscript>
+<div id="sentences"></div>"""
+
+
+def _grid(figures: Figures) -> list[str]:
+    """Wide tables one below the other, narrow ones side by side."""
+    tables = figures.tables()
+    narrow = "".join(table.html() for table in tables if len(table.columns) <= 4)
+    return [*(table.html() for table in tables if len(table.columns) > 4), f'<div class="tables">{narrow}</div>']
+
+
+def _json(data: Any) -> str:
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def chosen_sentences(figures: Figures, count: int) -> list[int]:
+    """Sentences by falling gain: the first `count`, and the last of a fifth as many."""
+    order = np.argsort(-figures.gain.totals(), kind="stable").tolist()
+    return order if len(order) <= count + count // 5 else [*order[:count], *order[len(order) - count // 5 :]]
+
+
+# ---- a sentence ----
+
+
+@torch.inference_mode()
+def _sentence(
+    number: int,
+    translator: Translator,
+    documents: Sequence[ParallelDocument],
+    encoded: Encoded,
+    trace: Trace,
+    figures: Figures,
+) -> dict[str, Any]:
+    gain = figures.gain
+    document, position = int(gain.document[number]), int(gain.position[number])
+    first = number - position
+    ids = encoded.sources[first : first + len(documents[document])]
+    context, columns = _context(ids, position, translator)
+    source, target = words(translator.source.pieces(ids[position])), target_words(gain.pieces[number])
+    translator.model(encoded.batch([number]))
+    rows = {"encoder": source, "decoder": target}
+    layers = {side: [trace[name] for name in trace if name.startswith(side)] for side in rows}
+    attention, share = {}, {}
+    for side, sublayers in layers.items():
+        matrices = [_by_word(layer.weights[0].mean(0).cpu().numpy(), rows[side], columns) for layer in sublayers]
+        attention[side] = _bytes(np.array(matrices))
+        shares = [layer.context_share for layer in sublayers]
+        share[side] = _bytes(
+            np.array([_by_word(s[:, None].cpu().numpy(), rows[side]) for s in shares if s is not None])
+        )
+    scores = {name: values[number] for name, values in gain.log_probabilities.items()}
+    translations = figures.quality.translations if figures.quality else {}
+    return {
+        "number": number,
+        "document": documents[document].id,
+        "place": [position + 1, len(ids)],
+        "gain": round(float((scores[TRUE] - scores[NONE]).sum()), 3),
+        "context": context,
+        "source": _texts(source),
+        "target": _texts(target),
+        "log": {
+            name: [round(float(values[word.begin : word.end].sum()), 3) for word in target]
+            for name, values in scores.items()
+        },
+        "attention": attention,
+        "share": share,
+        "translations": [translations[name][number] for name in (TRUE, NONE) if translations],
+    }
+
+
+def _context(
+    ids: Sequence[list[int]], position: int, translator: Translator
+) -> tuple[list[dict[str, Any]], list[Word]]:
+    """The context sentences for people, and their words as columns of the attention; the mark that the model sees after
+    them, or in the place of a context that is empty, is the last."""
+    rule = translator.card.rule(translator.source)
+    places = context_positions(position, len(ids), rule.spec)
+    before = [(place, i) for place in places if place < position for i in ids[place]]
+    after = [(place, i) for place in places if place > position for i in ids[place]]
+    kept_before, kept_after = trim_to_budget(len(before), len(after), rule.max_tokens - 1)
+    kept = [*before[len(before) - kept_before :], *after[:kept_after]]
+    shown: list[dict[str, Any]] = []
+    columns: list[Word] = []
+    for place in places:
+        here = [i for at, i in kept if at == place]
+        found = words(translator.source.pieces(here))
+        shown.append({"at": place - position, "words": _texts(found), "cut": len(here) < len(ids[place])})
+        start = columns[-1].end if columns else 0
+        columns += [word._replace(begin=word.begin + start, end=word.end + start) for word in found]
+    return shown, [*columns, Word("", len(kept), len(kept) + 1, True)]
+
+
+def _texts(found: Sequence[Word]) -> list[str]:
+    """A space before those that have one."""
+    return [f" {word.text}" if word.spaced else word.text for word in found]
+
+
+def _by_word(matrix: NDArray, rows: Sequence[Word], columns: Sequence[Word] = ()) -> NDArray:
+    """[pieces, pieces] -> [words, words]: the mean over the pieces of a row, the sum over those of a column.
+
+    Without columns they stay as they are.
+    """
+    found = np.array([matrix[word.begin : word.end].mean(axis=0) for word in rows]).reshape(len(rows), -1)
+    return np.stack([found[:, c.begin : c.end].sum(axis=1) for c in columns], axis=1) if columns else found
+
+
+def _bytes(shares: NDArray) -> str:
+    """Numbers from 0 to 1 in a byte each, as base64: a page of a hundred sentences stays small."""
+    return base64.b64encode(np.round(255 * shares).clip(0, 255).astype(np.uint8).tobytes()).decode()

@@ -1,0 +1,104 @@
+"""What a model's context sub-layers do: which context words they attend to, and how much of it their gates let in.
+
+Taken by hooks beside the computation, which stays the same to the bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.hooks import RemovableHandle
+
+from docnmt.decoding.translator import Translator
+from docnmt.document import ParallelDocument
+from docnmt.evaluation.context_gain.gain import check_has_context, encode, own_contexts
+from docnmt.evaluation.controls import TRUE
+from docnmt.model.context import ContextAttention, Gate
+from docnmt.model.layers import CrossAttention, split_heads
+from docnmt.model.segments import Segments
+from docnmt.model.transformer import DocumentTransformer
+
+
+@dataclass
+class Sublayer:
+    """One context sub-layer in one pass of one batch."""
+
+    weights: Tensor  # [segments, heads, longest, longest context]; beyond a segment's own length they mean nothing
+    gate: Tensor | None = None  # lambda, the weight of H, [tokens, width]; None: a residual connection has no gate
+
+    @property
+    def context_share(self) -> Tensor | None:
+        """The mean of 1 - lambda over dimensions: how much of the context was let in, [tokens]"""
+        return None if self.gate is None else (1 - self.gate).mean(dim=-1)
+
+
+Trace = dict[str, Sublayer]  # "encoder 1", "encoder 2" ... "decoder 1" ..., in the order of the computation
+
+
+@contextmanager
+def traced(model: DocumentTransformer) -> Iterator[Trace]:
+    """What is yielded holds, after each pass through the model, what its context sub-layers did in that pass."""
+    trace: Trace = {}
+    handles: list[RemovableHandle] = []
+    for side, layers in (("encoder", model.encoder), ("decoder", model.decoder)):
+        for number, layer in enumerate(layers, 1):
+            if isinstance(layer.context, ContextAttention):
+                handles += _watch(layer.context, f"{side} {number}", trace)
+    try:
+        yield trace
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def _watch(sublayer: ContextAttention, name: str, trace: Trace) -> list[RemovableHandle]:
+    def after_attention(attention: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        trace[name] = Sublayer(attention_weights(attention, *inputs))
+
+    def after_gate(gate: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        trace[name].gate = output
+
+    gates = [module for module in sublayer.connection.modules() if isinstance(module, Gate)]
+    return [
+        sublayer.attention.register_forward_hook(after_attention),
+        *(gate.register_forward_hook(after_gate) for gate in gates),
+    ]
+
+
+def attention_weights(
+    attention: CrossAttention, x: Tensor, segments: Segments, memory: Tensor, memory_segments: Segments
+) -> Tensor:
+    """The weights that `attention` gives the memory when called with the same arguments."""
+    query = split_heads(segments.pad(attention.query(x)), attention.heads)  # [segments, heads, longest, width / heads]
+    key, _ = attention.memory(memory, memory_segments)
+    scores = query @ key.transpose(-1, -2) / query.shape[-1] ** 0.5
+    if memory_segments.attention_mask is not None:
+        scores = scores.masked_fill(~memory_segments.attention_mask, float("-inf"))
+    return scores.softmax(dim=-1)
+
+
+@torch.inference_mode()
+def gate_by_layer(translator: Translator, documents: Sequence[ParallelDocument], limit: int = 50) -> dict[str, float]:
+    """The mean context share of each layer's gate, over the sentences that have a context of at most `limit`
+    documents, taken at even distances. Empty for a model without gates."""
+    check_has_context(translator, documents)
+    sample = [documents[i] for i in np.unique(np.linspace(0, len(documents) - 1, limit).round().astype(int))]
+    encoded = encode(translator, sample, own_contexts(translator, sample))
+    nothing = [translator.source.bos]
+    with_context = [i for i, context in enumerate(encoded.contexts[TRUE]) if context != nothing]
+    sums: dict[str, float] = {}
+    counts: dict[str, int] = {}
+    with traced(translator.model) as trace:
+        for rows in encoded.batches(with_context):
+            translator.model(encoded.batch(rows))
+            for name, sublayer in trace.items():
+                if sublayer.context_share is not None:
+                    sums[name] = sums.get(name, 0.0) + float(sublayer.context_share.double().sum())
+                    counts[name] = counts.get(name, 0) + len(sublayer.context_share)
+    return {name: total / counts[name] for name, total in sums.items()}

@@ -1,0 +1,1 @@
+"""Contrastive sets: right and wrong translations that only context can tell apart."""

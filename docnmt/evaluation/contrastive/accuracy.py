@@ -1,0 +1,213 @@
+"""How often a model finds the right translation more probable than the wrong ones, with its context and without."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from docnmt.decoding.translator import OFF, Translator
+from docnmt.document import Document
+from docnmt.evaluation.contrastive.items import Item, Passage, record_of
+from docnmt.reporting.table import Column, Table
+from docnmt.version import __version__
+
+WITH, WITHOUT, SENTENCE = "with context", "no context", "sentence model"  # how a model was used: columns
+_NAMES = {"none": WITHOUT, OFF: SENTENCE}
+_FAR = 3  # distances beyond this are counted together
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a model says of one item: the log-probability of each candidate, the right one's first."""
+
+    scores: tuple[float, ...]
+    right: bool
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    right: int
+    total: int
+
+    @property
+    def percent(self) -> float:
+        return 100 * self.right / self.total
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Wilson's, 95 %, in percent: it stays within 0 and 100 and holds for few items, too."""
+        z, share = 1.959964, self.right / self.total
+        middle = share + z * z / (2 * self.total)
+        spread = z * math.sqrt(share * (1 - share) / self.total + z * z / (4 * self.total**2))
+        scale = 100 / (1 + z * z / self.total)
+        return max(0.0, scale * (middle - spread)), min(100.0, scale * (middle + spread))
+
+
+@dataclass(frozen=True)
+class Group:
+    """Some of the items, under a heading of the table."""
+
+    kind: str  # "all", "phenomenon" or "distance"
+    name: str
+    items: tuple[int, ...]  # by their place in the set
+    chance: float  # percent, for guessing
+    accuracy: dict[str, Accuracy]  # by use
+    p: float | None  # with context against none; None where these were not compared
+
+
+def uses(translator: Translator, context: str | None) -> dict[str, str | None]:
+    """The ways to score a set with a model, as contexts: all that tell what context does, or the one asked for."""
+    if not translator.card.context.active:
+        return {SENTENCE: None}
+    if context in _NAMES:
+        return {_NAMES[context]: context}
+    return {WITH: context, WITHOUT: "none", SENTENCE: OFF}
+
+
+def judge(
+    translator: Translator, items: Sequence[Item], context: str | None, tick: Callable[[], Any] = lambda: None
+) -> list[Verdict]:
+    """Scores all candidates of all items; a candidate of several sentences has the sum of theirs."""
+    scores = translator.score_choices(_choices(items), context=context)
+    verdicts = []
+    for item in items:
+        sentences = [next(scores) for _ in item.source]
+        totals = [sum(found[n].total for found in sentences) for n in range(len(item.candidates))]
+        # The same text twice is a tie, whatever the last digits of its two scores.
+        right = all(totals[0] > other for other in totals[1:]) and item.right not in item.wrong
+        verdicts.append(Verdict(tuple(totals), right))
+        tick()
+    return verdicts
+
+
+def _choices(items: Sequence[Item]) -> Iterator[tuple[Document, int, list[str]]]:
+    """Each sentence to be scored, in the document that its item makes. `previous_target` is left out: no model here
+    conditions on the target side of the context."""
+    for item in items:
+        document = Document(item.document, (*item.previous, *item.source, *item.following))
+        for place in range(len(item.source)):
+            yield document, len(item.previous) + place, [candidate[place] for candidate in item.candidates]
+
+
+def groups(items: Sequence[Item], verdicts: dict[str, list[Verdict]]) -> list[Group]:
+    """All items, then those of each phenomenon, then those of each distance."""
+    places: dict[tuple[str, str], list[int]] = {("all", "all"): list(range(len(items)))}
+    for name in sorted({item.phenomenon for item in items}):
+        places["phenomenon", name] = [n for n, item in enumerate(items) if item.phenomenon == name]
+    for name in (*map(str, range(_FAR + 1)), f">{_FAR}", "unknown"):
+        if found := [n for n, item in enumerate(items) if _distance(item) == name]:
+            places["distance", name] = found
+    result = []
+    for (kind, name), chosen in places.items():
+        right = {use: [said[n].right for n in chosen] for use, said in verdicts.items()}
+        result.append(
+            Group(
+                kind,
+                name,
+                tuple(chosen),
+                100 * sum(items[n].chance for n in chosen) / len(chosen),
+                {use: Accuracy(sum(values), len(chosen)) for use, values in right.items()},
+                mcnemar(right[WITH], right[WITHOUT]) if WITH in right else None,
+            )
+        )
+    return result
+
+
+def _distance(item: Item) -> str:
+    if item.distance is None:
+        return "unknown"
+    return str(item.distance) if item.distance <= _FAR else f">{_FAR}"
+
+
+def mcnemar(first: Sequence[bool], second: Sequence[bool]) -> float:
+    """McNemar's exact test, two-sided: how probable it is that, of the items on which the two differ, one side gets so
+    many or more, if each were the toss of a coin."""
+    won = sum(a and not b for a, b in zip(first, second, strict=True))
+    lost = sum(b and not a for a, b in zip(first, second, strict=True))
+    tosses, fewer = won + lost, min(won, lost)
+    ways = one = 1
+    for k in range(fewer):
+        one = one * (tosses - k) // (k + 1)
+        ways += one
+    return min(1.0, 2 * ways / 2**tosses)  # whole numbers: exact however many
+
+
+# ---- showing it ----
+
+
+def notes(items: Sequence[Item]) -> list[str]:
+    """What a reader of the figures has to know about the set."""
+    found = []
+    if any(item.previous_target for item in items):
+        found.append("Gold target context is given in the set and not used by this model.")
+    called_right: dict[tuple[Passage, ...], set[Passage]] = {}
+    for item in items:
+        called_right.setdefault((item.previous, item.source, item.following), set()).add(item.right)
+    others = [called_right[item.previous, item.source, item.following] - {item.right} for item in items]
+    if undecided := sum(not rights.isdisjoint(item.wrong) for item, rights in zip(items, others, strict=True)):
+        found.append(
+            "Items that source context cannot decide, as another item with the same source text calls one of their "
+            f"wrong translations right: {undecided:,}."
+        )
+    if same := sum(item.right in item.wrong for item in items):
+        found.append(f"Items with a wrong candidate that is the same as the right one, counted as wrong: {same:,}.")
+    if bare := sum(bool(item.distance) and not item.previous for item in items):
+        found.append(f"Items that depend on a sentence before, of which the set gives none: {bare:,}.")
+    return found
+
+
+def signature(translator: Translator, context: str | None, count: int) -> str:
+    parts = ["contrastive", f"items:{count}", "score:sum-of-log-probabilities", "ties:wrong", "interval:wilson-95"]
+    if WITH in uses(translator, context):
+        spec = translator.card.context.spec
+        parts += [f"context:{context or f'previous={spec.previous},following={spec.following}'}", "p:mcnemar-exact"]
+    return "|".join((*parts, f"docnmt:{__version__}"))
+
+
+def table(title: str, found: Sequence[Group], below: Sequence[str]) -> Table:
+    names = list(found[0].accuracy)
+    compared = found[0].p is not None
+    columns = [Column("", text=True), Column("items"), Column("chance"), *map(Column, names)]
+    result = Table(title, [*columns, *([Column("p")] if compared else [])])
+    for number, group in enumerate(found):
+        name = f"distance {group.name}" if group.kind == "distance" else group.name
+        cells = [name, f"{len(group.items):,}", f"{group.chance:.1f}"]
+        cells += [_shown(group.accuracy[use]) for use in names]
+        cells += [] if group.p is None else ["< 0.0001" if group.p < 0.0001 else f"{group.p:.4f}"]
+        result.add(*cells, rule=number > 0 and group.kind != found[number - 1].kind)
+    result.notes.append("Percent of items, with 95 % intervals." + (" p: with context against none." * compared))
+    result.notes += below
+    return result
+
+
+def as_json(found: Sequence[Group]) -> list[dict[str, Any]]:
+    rows = []
+    for group in found:
+        row: dict[str, Any] = {"group": group.kind, "name": group.name, "items": len(group.items)}
+        row["chance"] = group.chance
+        for use, accuracy in group.accuracy.items():
+            low, high = accuracy.interval
+            row[_key(use)] = {"right": accuracy.right, "accuracy": accuracy.percent, "low": low, "high": high}
+        rows.append(row if group.p is None else {**row, "p": group.p})
+    return rows
+
+
+def item_rows(items: Sequence[Item], verdicts: dict[str, list[Verdict]]) -> Iterator[dict[str, Any]]:
+    """One for each item, for looking at errors: its fields and what each use of the model says of its candidates."""
+    for number, item in enumerate(items):
+        row = {"item": number + 1, **record_of(item)}
+        for use, said in verdicts.items():
+            right, *wrong = said[number].scores
+            row[_key(use)] = {"preferred": said[number].right, "right": right, "wrong": wrong}
+        yield row
+
+
+def _shown(accuracy: Accuracy) -> str:
+    low, high = accuracy.interval
+    return f"{accuracy.percent:.1f} [{low:.1f}, {high:.1f}]"
+
+
+def _key(use: str) -> str:
+    return use.replace(" ", "_")

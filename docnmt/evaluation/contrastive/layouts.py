@@ -1,0 +1,269 @@
+"""The layouts public contrastive sets come in, told apart by their content, turned into docnmt's own fields.
+
+docnmt     JSON lines (contrastive.py)
+contrapro  ContraPro (Müller et al. 2018) and the English-French sets of Lopes et al. (2020): a JSON list; the contexts
+           are in the documents
+text       both of these as their own scripts extract them: parallel files, the contexts in files beside them
+bawden     Bawden et al. (2018), anaphora and lexical choice: a JSON object of blocks
+voita      Voita et al. (2019), consistency: a JSON list of passages
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from docnmt.corpora.files import InputFile
+from docnmt.errors import BadInput, DocnmtError
+from docnmt.evaluation.contrastive.documents import KEPT, Excerpt, excerpts
+from docnmt.evaluation.contrastive.items import Item, Place, at_least_one, item_from, read_items
+from docnmt.evaluation.contrastive.text import read_text_set
+
+LAYOUTS = ("docnmt", "contrapro", "text", "bawden", "voita")
+
+_SENTENCE_END = re.compile(r"\s*(?<!\S)_eos(?!\S)\s*")  # between the sentences of a passage
+_LINE_ENDS = re.compile(r"[\t\n\v\f\r]+")
+
+_COPY = "Copy the file again, or name its layout."
+
+Fields = dict[str, Any]
+_Example = tuple[str, str, list[str], list[str], list[str]]  # block, phenomenon, source, right, wrong
+
+
+def read_set(
+    paths: Sequence[str],
+    *,
+    layout: str = "",
+    context_from: Sequence[str] = (),
+    languages: tuple[str, str] = ("", ""),
+) -> list[Item]:
+    """The items of a set: one file, or, in the text layout, source and target.
+
+    `context_from` names what holds the contexts where the set does not: for contrapro a folder or corpus of documents,
+    for text the files with the context lines. `languages` are the endings of the files in such a folder.
+    """
+    with ExitStack() as stack:
+        files = [stack.enter_context(InputFile(path)) for path in paths]
+        layout = layout or _layout_of(files)
+        if layout not in LAYOUTS:
+            raise DocnmtError(f"unknown layout {layout!r}\n  Use one of {', '.join(LAYOUTS)}.")
+        if len(files) != (2 if layout == "text" else 1):
+            raise DocnmtError(
+                f"{', '.join(paths)}: {len(files)} files for the layout {layout}\n"
+                "  Name one file; or, for the text layout, the source and the target file."
+            )
+        if context_from and layout not in ("contrapro", "text"):
+            raise DocnmtError(
+                f"{paths[0]}: the layout {layout} has its contexts in the set itself\n  Leave out --context-from."
+            )
+        if layout == "docnmt":
+            return read_items(files[0])
+        if layout == "text":
+            return read_text_set(files[0], files[1], context_from)
+        data = _json(files[0])
+        if layout == "contrapro":
+            return _contrapro(_list(data, files[0].name), files[0].name, context_from, languages)
+        if layout == "voita":
+            phenomenon = re.sub(r"_(test|dev)$", "", files[0].stem)
+            return _items(_list(data, files[0].name), files[0].name, partial(_voita_fields, phenomenon))
+        return _items(_bawden_examples(data, files[0].name), files[0].name, _bawden_fields)
+
+
+def _layout_of(files: Sequence[InputFile]) -> str:
+    if len(files) > 1:
+        return "text"
+    head = files[0].head().lstrip("\ufeff \t\r\n")
+    if head.startswith("[") and '"src segment"' in head:
+        return "contrapro"
+    if head.startswith("[") and '"true_ind"' in head:
+        return "voita"
+    if head.startswith("{") and '"trg"' in head:
+        return "bawden"
+    if head.startswith("{"):
+        return "docnmt"
+    raise DocnmtError(
+        f"{files[0].name}: cannot tell what contrastive set this is\n"
+        f"  Name its layout, one of {', '.join(LAYOUTS)}; the text layout is two files, source and target."
+    )
+
+
+def _json(file: InputFile) -> Any:
+    try:
+        return json.loads("".join(file.chunks()))
+    except (ValueError, RecursionError) as error:
+        line = getattr(error, "lineno", None)
+        raise BadInput("bad JSON", f"not JSON: {error}", "Copy the file again.", file=file.name, line=line) from None
+
+
+def _list(data: Any, name: str) -> list[Any]:
+    if not isinstance(data, list):
+        raise BadInput("bad JSON", "not a list of items", "Name the layout the set has.", file=name)
+    return data
+
+
+def _items(records: Sequence[Any], name: str, fields: Callable[[Any, int], Fields]) -> list[Item]:
+    items = []
+    for number, record in enumerate(records, 1):
+        place = Place(name, item=number)
+        try:
+            found = fields(record, number)
+        except (LookupError, TypeError, AttributeError) as error:
+            raise place.bad(f"not as the layout has it ({error!r})", _COPY) from None
+        items.append(item_from(found, place))
+    return at_least_one(items, name)
+
+
+# ---- passages: Bawden, Voita ----
+
+
+def _passages(source: list[str], right: list[str], wrong: list[list[str]]) -> Fields:
+    """What all candidates begin with is context; scored is the rest, the last sentence at least.
+
+    For a model that does not see the target side of the context this changes no decision: sentences that are the same
+    in all candidates add the same to each.
+    """
+    shared = 0
+    while shared < len(source) - 1 and all(other[shared : shared + 1] == right[shared : shared + 1] for other in wrong):
+        shared += 1
+    return {
+        "previous": source[:shared],
+        "source": source[shared:],
+        "previous_target": right[:shared],
+        "right": right[shared:],
+        "wrong": [other[shared:] for other in wrong],
+    }
+
+
+def _bawden_examples(data: Any, name: str) -> list[_Example]:
+    if not isinstance(data, dict):
+        raise BadInput("bad JSON", "not an object of blocks", "Name the layout the set has.", file=name)
+    examples: list[_Example] = []
+    for block, content in data.items():
+        try:
+            examples += _block(block, content)
+        except (LookupError, TypeError, AttributeError) as error:
+            raise Place(name).bad(f"block {block}: not as the layout has it ({error!r})", _COPY) from None
+    return examples
+
+
+def _block(block: str, content: Mapping[str, Any]) -> Iterator[_Example]:
+    """A block of the anaphora set has one source and several translations of it, a block of the lexical choice set
+    several examples with a source each.
+
+    "Semi-correct" is the set's word for a pronoun that agrees with an antecedent which is not the best translation
+    itself; the set's own script counts it as right, under a heading of its own.
+    """
+    if "examples" in content:
+        for example in content["examples"]:
+            target = example["trg"]
+            kind = content.get("type") or "lexical choice"
+            yield block, kind, example["src"], target["correct"], target["incorrect"]
+    else:
+        for target in content["trg"]:
+            degree = "correct" if "correct" in target else "semi-correct"
+            kind = target["type"] if degree == "correct" else f"{target['type']}, {degree}"
+            yield block, kind, content["src"], target[degree], target["incorrect"]
+
+
+def _bawden_fields(example: _Example, _: int) -> Fields:
+    block, kind, source, right, wrong = example
+    passages = _passages(_lines(source), _lines(right), [_lines(wrong)])
+    return {"document": block, "phenomenon": kind, "distance": 1, **passages}
+
+
+def _voita_fields(phenomenon: str, record: Mapping[str, Any], number: int) -> Fields:
+    candidates = [_SENTENCE_END.split(_line(text)) for text in record["dst"]]
+    true = record["true_ind"]
+    if not 0 <= true < len(candidates):
+        raise IndexError(f"true_ind {true} of {len(candidates)} candidates")
+    right = candidates.pop(true)
+    return {
+        "document": str(number),
+        "phenomenon": phenomenon,
+        "distance": record.get("ctx_dist"),
+        **_passages(_SENTENCE_END.split(_line(record["src"])), right, candidates),
+    }
+
+
+# ---- ContraPro ----
+
+
+def _contrapro(records: list[Any], name: str, context_from: Sequence[str], languages: tuple[str, str]) -> list[Item]:
+    items = _items(records, name, _contrapro_fields)
+    if not context_from:
+        return items
+    segments = [_segment(record, Place(name, item=number)) for number, record in enumerate(records, 1)]
+    wanted: dict[str, list[int]] = {}
+    for item, segment in zip(items, segments, strict=True):
+        wanted.setdefault(item.document, []).append(segment)
+    found = excerpts(context_from, wanted, languages)
+    around = [found[item.document, segment] for item, segment in zip(items, segments, strict=True)]
+    # ContraPro counts the segments of a document from 1, Lopes et al. from 0: the source sentences tell.
+    triples = list(zip(items, segments, around, strict=True))
+    fits = {base: [_stands_at(item, number - base, text) for item, number, text in triples] for base in (1, 0)}
+    base = max(fits, key=lambda base: sum(fits[base]))
+    if not all(fits[base]):
+        at = fits[base].index(False)
+        raise Place(name, item=at + 1).bad(
+            f"its source sentence is not segment {segments[at]} of document {items[at].document}",
+            "Take the documents the set was made from (its README names their release).",
+        )
+    return [_in_context(item, number - base, text) for item, number, text in triples]
+
+
+def _contrapro_fields(record: Mapping[str, Any], _: int) -> Fields:
+    errors = record["errors"]
+    distance = record.get("ante distance")
+    return {
+        "document": record["document id"],
+        "phenomenon": f"{record['src pronoun'].lower()}:{record['ref pronoun'].lower()}",
+        "distance": None if distance is None or distance < 0 else distance,
+        "source": _line(record["src segment"]),
+        "right": _line(record["ref segment"]),
+        "wrong": [_line(error["contrastive"]) for error in ([errors] if isinstance(errors, dict) else errors)],
+    }
+
+
+def _segment(record: Mapping[str, Any], place: Place) -> int:
+    segment = record.get("segment id")
+    if not isinstance(segment, int) or segment < 0:
+        raise place.bad("no number under 'segment id'", _COPY)
+    return segment
+
+
+def _stands_at(item: Item, position: int, text: Excerpt) -> bool:
+    at = position - text.first
+    return 0 <= at < len(text.source) and _letters(text.source[at]) == _letters(item.source[0])
+
+
+def _in_context(item: Item, position: int, text: Excerpt) -> Item:
+    at = position - text.first
+    first = max(0, at - KEPT)
+    # Lopes et al. have the reference tokenised in the JSON, the wrong ones not: as it is in the document, it is alike.
+    same = _letters(text.target[at]) == _letters(item.right[0])
+    return replace(
+        item,
+        position=position,
+        right=(text.target[at],) if same else item.right,
+        previous=text.source[first:at],
+        following=text.source[at + 1 : at + 1 + KEPT],
+        previous_target=text.target[first:at],
+    )
+
+
+def _letters(text: str) -> str:
+    """What is left of a sentence however it is tokenised."""
+    return "".join(filter(str.isalnum, text.casefold()))
+
+
+def _line(text: str) -> str:
+    return _LINE_ENDS.sub(" ", text).strip()
+
+
+def _lines(texts: Sequence[str]) -> list[str]:
+    return [_line(text) for text in texts]

@@ -1,0 +1,295 @@
+"""Reading references and translations, and putting each translation beside its reference.
+
+Files that name documents are aligned by these names; plain text is aligned by its lines, of which the references tell
+what document they belong to. Whatever does not fit exactly is an error: a translation beside the wrong reference would
+be a wrong score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from docnmt.corpora.assembly import Reading, Side, good_sentences
+from docnmt.corpora.files import MAX_CHARACTERS, STDIN, CorpusFiles, InputFile
+from docnmt.corpora.markup import Translated, read_set_translations, read_wmt_translations
+from docnmt.corpora.readers import read_corpus, read_source, source_format
+from docnmt.errors import BadInput, DocnmtError
+from docnmt.evaluation.output_rows import Row, good_lines, read_jsonl_rows, read_separated_rows
+
+_REMEDY = "Translate the source of these references again, or name the references that belong to it."
+_EMPTY_REMEDY = f"{_REMEDY} If empty lines are empty translations, write TSV or JSON lines."
+
+
+@dataclass(frozen=True, eq=False)
+class References:
+    """The documents of a test set, their sentences one after another."""
+
+    ids: tuple[str, ...]
+    documents: NDArray[np.int64]  # of each sentence: where its document stands in `ids`
+    texts: tuple[tuple[str, ...], ...]  # texts[reference][sentence]
+    sources: tuple[str, ...] | None  # where the file has them
+    lines: tuple[int, ...] = ()  # of plain text: the line of each sentence
+
+    def __len__(self) -> int:
+        return len(self.documents)
+
+    def lengths(self) -> list[int]:
+        return np.bincount(self.documents, minlength=len(self.ids)).tolist()
+
+    def position(self, sentence: int) -> int:
+        """The number of a sentence in its document, from 1."""
+        return sentence - int(np.searchsorted(self.documents, self.documents[sentence])) + 1
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a system made of the test set."""
+
+    name: str
+    sentences: tuple[str, ...]
+
+
+def read_references(paths: Sequence[str], language: str = "") -> References:
+    """The references of one or several files. The first file tells the documents and, if it has it, the source."""
+    first = _first_references(paths[0], language)
+    texts = {path: _aligned_texts(path, first, language, "refset", "ref") for path in paths[1:]}
+    texts = {paths[0]: list(first.texts), **texts}
+    for path, versions in texts.items():
+        empty = [number for version in versions for number, text in enumerate(version) if not text.strip()]
+        if empty:
+            raise BadInput(
+                "empty side",
+                f"sentence {first.position(empty[0])} has an empty reference",
+                "Give the sentence its reference, or remove it from the test set.",
+                file=path,
+                document=first.ids[first.documents[empty[0]]],
+            )
+    return replace(first, texts=tuple(version for versions in texts.values() for version in versions))
+
+
+def read_outputs(paths: Sequence[str], references: References, language: str = "") -> list[Output]:
+    """The translations of each file, one for each reference sentence. Systems have the names of their files."""
+    outputs = []
+    for name, path in zip(_names(paths), paths, strict=True):
+        texts = _aligned_texts(path, references, language, "tstset", "hyp")
+        if len(texts) > 1:
+            raise DocnmtError(
+                f"{path}: {len(texts)} translations of each sentence\n  Give each system a file of its own."
+            )
+        outputs.append(Output(name, texts[0]))
+    return outputs
+
+
+def _names(paths: Sequence[str]) -> list[str]:
+    """What tables call the systems: no more of each path than is needed to tell them apart."""
+    plain = [Path("stdin" if path == STDIN else path.removesuffix(".gz")) for path in paths]
+    for names in ([path.stem for path in plain], [path.name for path in plain], list(paths)):
+        if len(set(names)) == len(names):
+            return names
+    raise DocnmtError(f"{max(paths, key=paths.count)}: named twice\n  Name each system once.")
+
+
+def _first_references(path: str, language: str) -> References:
+    plain = _format(path) == "text"
+    rows = list(_text_rows(path)) if plain else _rows(path, language, "refset", "ref")
+    ids = tuple(dict.fromkeys(row.document for row in rows))
+    if not ids:
+        raise DocnmtError(f"{path}: no references\n  Name a file that has them.")
+    places = {name: place for place, name in enumerate(ids)}
+    sources = tuple(row.source for row in rows if row.source is not None)
+    return References(
+        ids,
+        np.array([places[row.document] for row in rows]),
+        tuple(zip(*_as_many(rows, path), strict=True)),
+        sources if len(sources) == len(rows) else None,
+        tuple(row.line or 0 for row in rows) if plain else (),
+    )
+
+
+def _aligned_texts(path: str, references: References, language: str, sets: str, tag: str) -> list[tuple[str, ...]]:
+    """The texts of a file, in the order of the references: one, or several where the file has several versions."""
+    if _format(path) == "text":
+        return [_aligned_lines(path, references)]
+    rows = _aligned_rows(_rows(path, language, sets, tag), path, references)
+    return list(zip(*_as_many(rows, path), strict=True))
+
+
+def _format(path: str) -> str:
+    with InputFile(path) as file:
+        name = source_format(file)
+        lines = file.head().splitlines()
+    # One bad row does not make columns plain text: then each row would be taken for a translation.
+    return "tsv" if name == "text" and 2 * sum("\t" in line for line in lines) > len(lines) else name
+
+
+def _as_many(rows: Sequence[Row], path: str) -> list[tuple[str, ...]]:
+    """The texts of each row, of which all rows must have as many."""
+    for row in rows:
+        if len(row.texts) != len(rows[0].texts):
+            raise BadInput(
+                "unequal sides",
+                f"expected {len(rows[0].texts)} translations, as the first document has, found {len(row.texts)}",
+                "Give every document as many, or leave the others out.",
+                file=path,
+                document=row.document,
+                line=row.line,
+            )
+    return [row.texts for row in rows]
+
+
+# ---- files that name documents ----
+
+
+def _rows(path: str, language: str, sets: str, tag: str) -> list[Row]:
+    """The sentences of a file, document by document."""
+    name = _format(path)
+    if name in ("lines", "iwslt-tags"):
+        return [
+            Row(document.id, None, None, (sentence,))
+            for document in read_source(path, format=name)
+            for sentence in document.sentences
+        ]
+    if name == "tmx":
+        return [
+            Row(document.id, None, source, (target,))
+            for document in read_corpus(CorpusFiles(path, format=name), languages=("", language))
+            for source, target in zip(document.source, document.target, strict=True)
+        ]
+    reading = Reading(("", language))
+    with InputFile(path) as file:
+        if name in ("tsv", "bars"):
+            return list(read_separated_rows(file, "\t" if name == "tsv" else "|||"))
+        if name == "jsonl":
+            return list(read_jsonl_rows(file))
+        if name == "wmt-xml":
+            return list(_markup_rows(read_wmt_translations(file, reading, tag), reading))
+        return list(_markup_rows(read_set_translations(file, reading, sets), reading))
+
+
+def _markup_rows(documents: Iterable[Translated], reading: Reading) -> Iterator[Row]:
+    for document in documents:
+        texts = [_sentences(side, len(document.translations[0].lines), reading) for side in document.translations]
+        sources: Iterable[str | None] = [None] * len(texts[0])
+        if document.source:
+            sources = _sentences(document.source, len(texts[0]), reading)
+        lines = document.translations[0].numbers
+        for line, source, versions in zip(lines, sources, zip(*texts, strict=True), strict=True):
+            yield Row(document.id, line, source, versions)
+
+
+def _sentences(side: Side, expected: int, reading: Reading) -> tuple[str, ...]:
+    if len(side.lines) != expected:
+        raise _mismatch(side.file, side.id, side.line, expected, len(side.lines))
+    return good_sentences(side, reading)
+
+
+def _aligned_rows(rows: Sequence[Row], path: str, references: References) -> list[Row]:
+    documents: dict[str, list[Row]] = {}
+    for row in rows:
+        documents.setdefault(row.document, []).append(row)
+    names = list(documents)
+    if set(names) != set(references.ids) and (_is_numbered(names) or _is_numbered(references.ids)):
+        # Numbers given by a reader to what had no names: only the order can tell.
+        if len(names) != len(references.ids):
+            raise DocnmtError(f"{path}: expected {len(references.ids):,} documents, found {len(names):,}\n  {_REMEDY}")
+        documents = dict(zip(references.ids, documents.values(), strict=True))
+    for name, expected in zip(references.ids, references.lengths(), strict=True):
+        own = documents.get(name, [])
+        if len(own) != expected:
+            over = own[expected] if len(own) > expected else own[-1] if own else None
+            raise _mismatch(path, name, over.line if over else None, expected, len(own))
+    known = set(references.ids)
+    for name, own in documents.items():
+        if name not in known:
+            raise _mismatch(path, name, own[0].line, 0, len(own))
+    return [row for name in references.ids for row in documents[name]]
+
+
+def _is_numbered(names: Sequence[str]) -> bool:
+    """Whether documents are called `file:1`, `file:2` and so on, as they are where a file does not name them."""
+    stem = names[0].rpartition(":")[0] if names else ""
+    return list(names) == [f"{stem}:{number}" for number in range(1, len(names) + 1)]
+
+
+def _mismatch(file: str, document: str, line: int | None, expected: int, found: int, remedy: str = _REMEDY) -> BadInput:
+    counts = f"expected {expected:,} sentences, found {found:,}"
+    problem = "is not in the references" if not expected else "is missing: " + counts if not found else counts
+    return BadInput("unequal sides", problem, remedy, file=file, document=document, line=line)
+
+
+# ---- plain text ----
+
+
+def _text_rows(path: str) -> Iterator[Row]:
+    """Sentences one a line, with empty lines between documents."""
+    document, between = 0, True
+    with InputFile(path) as file:
+        for number, line in good_lines(file, MAX_CHARACTERS):
+            if line.strip():
+                document += between
+                yield Row(f"{file.stem}:{document}", number, None, (line,))
+            between = not line.strip()
+
+
+def _aligned_lines(path: str, references: References) -> tuple[str, ...]:
+    """The lines of plain text that translate the sentences.
+
+    An empty line may part documents or be an empty translation. So layouts are tried, the surest first: that of the
+    references themselves, an empty line between documents, empty lines only (but not all of them) between documents,
+    and none at all.
+    """
+    with InputFile(path) as file:
+        lines = [line for _, line in good_lines(file, MAX_CHARACTERS)]
+    count, starts = len(references), _starts(references)
+    full = [number for number, line in enumerate(lines, 1) if line.strip()]
+    between = [number + 1 + int(document) for number, document in enumerate(references.documents)]
+    layouts = [references.lines, between]
+    if len(full) == count and all(full[i] == full[i - 1] + 1 for i in range(1, count) if i not in starts):
+        layouts.append(tuple(full))
+    # As many blocks as documents, of other sizes: sentences are missing rather than translated by nothing.
+    if len(_blocks(lines)) != len(references.ids) or len(references.ids) == 1:
+        layouts.append(range(1, count + 1))
+    for layout in layouts:
+        if layout and layout[-1] <= len(lines) and set(full) <= set(layout):
+            return tuple(lines[number - 1].strip() and lines[number - 1] for number in layout)
+    raise _text_mismatch(path, lines, references)
+
+
+def _starts(references: References) -> set[int]:
+    """The first sentence of each document."""
+    return {0, *(np.flatnonzero(np.diff(references.documents)) + 1).tolist()}
+
+
+def _blocks(lines: Sequence[str]) -> list[tuple[int, int]]:
+    """The first line of each run of lines that are not empty, and how many there are."""
+    blocks: list[tuple[int, int]] = []
+    between = True
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            if between:
+                blocks.append((number, 0))
+            blocks[-1] = blocks[-1][0], blocks[-1][1] + 1
+        between = not line.strip()
+    return blocks
+
+
+def _text_mismatch(path: str, lines: Sequence[str], references: References) -> BadInput:
+    blocks = _blocks(lines)
+    if len(blocks) > 1:
+        for name, expected, block in zip_longest(references.ids, references.lengths(), blocks):
+            if name is None:
+                return _mismatch(path, f"number {len(references.ids) + 1}", block[0], 0, block[1])
+            first, found = block or (len(lines), 0)
+            if found != expected:
+                return _mismatch(path, name, first, expected, found, _EMPTY_REMEDY)
+    found = sum(bool(line.strip()) for line in lines)
+    last = min(found, len(references) - 1)
+    name = references.ids[references.documents[last]]
+    problem = f"expected {len(references):,} lines, one for each sentence, found {found:,}"
+    return BadInput("unequal sides", problem, _REMEDY, file=path, document=name, line=min(found, len(references)) + 1)

@@ -1,0 +1,82 @@
+"""Pieces put together into words again, for people to read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
+from typing import NamedTuple
+
+SPACE = "▁"
+_BYTE = re.compile(r"<0x([0-9A-F]{2})>")
+# Thai, Lao, Burmese, Khmer, Kana, Han: no spaces part words there, so a piece has to do.
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+)
+
+
+class Word(NamedTuple):
+    """Pieces `begin` to `end` as text; `spaced` where a space stands before it."""
+
+    text: str
+    begin: int
+    end: int
+    spaced: bool
+
+
+def words(pieces: Sequence[str]) -> list[Word]:
+    """The words of a sentence given as SentencePiece pieces: every piece in one word, marks of punctuation apart from
+    the word they touch, bytes read as the characters they spell."""
+    return [word for run in _runs(_characters(pieces)) for word in _without_punctuation(run)]
+
+
+def _characters(pieces: Sequence[str]) -> Iterator[Word]:
+    """Each piece by itself, bytes gathered until they make a character."""
+    begin, spelt = 0, b""
+    for number, piece in enumerate(pieces):
+        byte = _BYTE.fullmatch(piece)
+        spelt = spelt + bytes.fromhex(byte[1]) if byte else spelt
+        if byte and _is_open(spelt) and number + 1 < len(pieces) and _BYTE.fullmatch(pieces[number + 1]):
+            continue
+        text = spelt.decode("utf-8", "replace") if byte else piece.replace(SPACE, " ").strip()
+        yield Word(text, begin, number + 1, piece.startswith(SPACE))
+        begin, spelt = number + 1, b""
+
+
+def _is_open(spelt: bytes) -> bool:
+    """Whether more bytes could make a character of these."""
+    try:
+        spelt.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return error.reason == "unexpected end of data"
+    return False
+
+
+def _runs(parts: Iterator[Word]) -> Iterator[list[Word]]:
+    """Parts up to the next space; in a script without spaces, each part."""
+    run: list[Word] = []
+    for part in parts:
+        apart = bool(run and any(p.text for p in run) and _UNSPACED.search(run[-1].text + part.text))
+        if run and (part.spaced or apart):
+            yield run
+            run = []
+        run.append(part)
+    if run:
+        yield run
+
+
+def _without_punctuation(run: list[Word]) -> Iterator[Word]:
+    """A run in up to three words: marks before, the word itself with marks inside it, marks after."""
+
+    def is_mark(part: Word) -> bool:
+        return not any(character.isalnum() for character in part.text)
+
+    before = len(list(takewhile(is_mark, run)))
+    if before == len(run) or not any(part.text for part in run[:before]):  # nothing but marks; or but the space
+        before = 0
+    after = len(list(takewhile(is_mark, reversed(run[before:]))))
+    if after == len(run) - before:
+        after = 0
+    for group in (run[:before], run[before : len(run) - after], run[len(run) - after :]):
+        if group:
+            yield Word("".join(part.text for part in group), group[0].begin, group[-1].end, group[0].spaced)

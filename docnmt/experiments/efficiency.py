@@ -1,0 +1,121 @@
+"""Words a second, training and decoding: the sentence model and the document model in one go, by turns."""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from docnmt.corpora.batches import Examples, Stream
+from docnmt.corpora.prepare import Prepared
+from docnmt.decoding.translator import Translator, load
+from docnmt.device import choose_device
+from docnmt.document import Document
+from docnmt.experiments import paper
+from docnmt.experiments.runs import Run
+from docnmt.model_folder import LoadedModel, load_model
+from docnmt.progress import Progress
+from docnmt.reporting.table import Column, Table
+
+ROUNDS = 5
+BATCHES = 3  # of training, a round
+SENTENCES = 100  # translated a round
+
+
+@dataclass(frozen=True)
+class Speed:
+    """Words of the target language a second; the median of the rounds."""
+
+    training: float
+    decoding: float
+
+
+def measure(runs: dict[str, tuple[Run, Path]], prepared: Prepared, test: list[Document], progress: Progress) -> Table:
+    """`runs` has for each name of the paper's rows the run and its model."""
+    hardware = next(iter(runs.values()))[0].recipe.hardware
+    device = choose_device(hardware.device)
+    trainings = {name: _Training(run, load_model(path, device), prepared) for name, (run, path) in runs.items()}
+    translators = {name: load(path, hardware.device) for name, (_, path) in runs.items()}
+    sample = list(_sample(test))
+    rates: dict[str, list[tuple[float, float]]] = {name: [] for name in runs}
+    for repeat in progress.track(range(ROUNDS + 1), "measure speed", total=ROUNDS + 1, unit="rounds"):
+        for name in runs:
+            rate = trainings[name].words_a_second(), _decoding(translators[name], sample)
+            if repeat:  # the first round warms up
+                rates[name].append(rate)
+    speeds = {name: Speed(*(statistics.median(r) for r in zip(*found, strict=True))) for name, found in rates.items()}
+    return _table(speeds, runs)
+
+
+class _Training:
+    """Updates of a model's own step, its optimiser aside."""
+
+    def __init__(self, run: Run, loaded: LoadedModel, prepared: Prepared):
+        self.model = loaded.model.train()
+        self.device = next(self.model.parameters()).device
+        document = run.step == "document"
+        if document and run.recipe.document.freeze:
+            for _, parameter in self.model.sentence_parameters():
+                parameter.requires_grad_(False)
+        config = run.recipe.document if document else run.recipe.sentence
+        self.examples = Examples(
+            [prepared.documents], loaded.source, loaded.target, loaded.card.rule(loaded.source) if document else None
+        )
+        first = Stream(self.examples, config.batch_tokens, run.recipe.seed).epoch(0)[: BATCHES * (ROUNDS + 1)]
+        self.batches = itertools.cycle(first)
+        self.words_a_token = _words_a_token(prepared, loaded)
+
+    def words_a_second(self) -> float:
+        tokens, started = 0, time.perf_counter()
+        for rows in itertools.islice(self.batches, BATCHES):
+            tokens += int(self.examples.target_lengths[rows].sum())
+            self.model.loss(self.examples.batch(rows.tolist(), self.device), 0.1)[0].backward()
+            self.model.zero_grad()
+        return tokens * self.words_a_token / (time.perf_counter() - started)
+
+
+def _words_a_token(prepared: Prepared, loaded: LoadedModel) -> float:
+    store = prepared.dev if len(prepared.dev) else prepared.documents
+    pieces = [store.sentence("target", i).tolist() for i in range(min(len(store), 1000))]
+    words = sum(len(text.split()) for text in loaded.target.decode(pieces))
+    return words / sum(len(row) + 1 for row in pieces)
+
+
+@torch.inference_mode()
+def _decoding(translator: Translator, sample: list[Document]) -> float:
+    started = time.perf_counter()
+    words = sum(len(s.text.split()) for d in translator.translate_documents(sample) for s in d.sentences)
+    return words / (time.perf_counter() - started)
+
+
+def _sample(documents: list[Document]) -> list[Document]:
+    """Whole documents, SENTENCES sentences or a few more."""
+    sizes = itertools.accumulate(len(document) for document in documents)
+    count = sum(1 for _ in itertools.takewhile(lambda size: size < SENTENCES, sizes)) + 1
+    return documents[:count]
+
+
+def _table(speeds: dict[str, Speed], runs: dict[str, tuple[Run, Path]]) -> Table:
+    headings = ("Training", "Decoding")
+    ours_and_theirs = (*map(Column, headings), *(Column(f"paper: {heading}", paper=True) for heading in headings))
+    table = Table(
+        "Evaluation of training and decoding speed, in words a second", (Column("Method", text=True), *ours_and_theirs)
+    )
+    for name, speed in speeds.items():
+        table.add(name, f"{speed.training:,.0f}", f"{speed.decoding:,.0f}", *paper.EFFICIENCY[name])
+    base, ours = speeds["Transformer"], speeds["this work"]
+    pairs = (ours.training, base.training), (ours.decoding, base.decoding)
+    shares = [f"{one / other:.2f}" if other else "-" for one, other in pairs]  # a model may say nothing at all
+    table.add("this work / Transformer", *shares, *paper.EFFICIENCY_SHARE, rule=True)
+    recipe = next(iter(runs.values()))[0].recipe
+    device = f"{choose_device(recipe.hardware.device)} ({torch.get_num_threads()} threads)"
+    table.notes += [
+        f"Ours: {device}, median of {ROUNDS} interleaved rounds, beam {recipe.decoding.beam}, training without the "
+        "optimiser's step.",
+        "The paper's: Tesla P40 GPUs, four for training and one for decoding; its shares follow from its figures.",
+    ]
+    return table

@@ -1,0 +1,122 @@
+"""How long a run will take on this machine: a small batch is timed, and the rest is multiplication."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+
+from docnmt.config import CORPUS_PATHS, ContextConfig, Recipe
+from docnmt.corpora.batches import make_batch
+from docnmt.corpora.prepare import Prepared
+from docnmt.device import choose_device
+from docnmt.experiments.runs import Run
+from docnmt.model.transformer import Batch, DocumentTransformer
+
+SAMPLE_TOKENS = 1_000
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What the time of an update depends on beside the recipe."""
+
+    source_vocabulary: int
+    target_vocabulary: int
+    source_length: int  # pieces in a sentence, on average
+    target_length: int
+
+    @classmethod
+    def of(cls, prepared: Prepared) -> Shape:
+        cards = [store.card for store in (prepared.documents, prepared.sentences)]
+        sentences = sum(card["sentences"] for card in cards)
+        lengths = [sum(card[f"{side}_tokens"] for card in cards) // sentences + 1 for side in ("source", "target")]
+        return cls(len(prepared.source), len(prepared.target), lengths[0], lengths[1])
+
+    @classmethod
+    def expected(cls, recipe: Recipe) -> Shape:
+        """Before anything is prepared; the lengths are those of the paper's Chinese-English corpus, in words."""
+        return cls(recipe.subwords.vocabulary, recipe.subwords.vocabulary, 27, 30)
+
+
+class Stopwatch:
+    """Seconds an update, measured once for runs that cost the same."""
+
+    def __init__(self, shape: Shape):
+        self.shape = shape
+        self._known: dict[Recipe, float] = {}
+
+    def seconds(self, run: Run, updates: int) -> float:
+        return updates * self._update(run)
+
+    def _update(self, run: Run) -> float:
+        recipe = run.recipe
+        step = recipe.document if run.step == "document" else recipe.sentence
+        context = recipe.context if run.step == "document" else ContextConfig(kind="none")
+        frozen = run.start is not None and recipe.document.freeze
+        # All that makes no difference to the time is made the same.
+        alike = replace(Recipe(), model=recipe.model, context=context, hardware=recipe.hardware, seed=int(frozen))
+        if alike not in self._known:
+            self._known[alike] = self._batch_seconds(recipe, context, frozen) / SAMPLE_TOKENS
+        return self._known[alike] * step.batch_tokens * step.accumulation
+
+    def _batch_seconds(self, recipe: Recipe, context: ContextConfig, frozen: bool) -> float:
+        device = choose_device(recipe.hardware.device)
+        model = build(recipe, context, self.shape).to(device)
+        if frozen:
+            for _, parameter in model.sentence_parameters():
+                parameter.requires_grad_(False)
+        batch = self._batch(context, device)
+        autocast = torch.autocast(device.type, torch.bfloat16, enabled=recipe.hardware.bf16)
+        for _ in range(2):  # the first one warms up
+            started = time.perf_counter()
+            with autocast:
+                loss = model.loss(batch, 0.1)[0]
+            loss.backward()
+            if device.type == "cuda":
+                torch.cuda.synchronize()
+        return time.perf_counter() - started
+
+    def _batch(self, context: ContextConfig, device: torch.device) -> Batch:
+        shape = self.shape
+        around = shape.source_length * (context.previous + context.following) if context.active else 0
+        around = min(around, context.max_tokens)
+        count = max(1, SAMPLE_TOKENS // (shape.source_length + shape.target_length + around))
+        random = torch.Generator().manual_seed(1)
+
+        def rows(length: int, vocabulary: int) -> list[list[int]]:
+            return torch.randint(4, vocabulary, (count, length), generator=random).tolist()
+
+        return make_batch(
+            rows(shape.source_length, shape.source_vocabulary),
+            rows(max(1, around), shape.source_vocabulary) if context.active else None,
+            rows(shape.target_length - 1, shape.target_vocabulary),
+            1,
+            2,
+            device,
+        )
+
+
+def build(recipe: Recipe, context: ContextConfig, shape: Shape) -> DocumentTransformer:
+    return DocumentTransformer(recipe.model, context, shape.source_vocabulary, shape.target_vocabulary)
+
+
+def spoken(seconds: float) -> str:
+    """A length of time as people say it."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    if seconds < 90 * 60:
+        return f"{round(seconds / 60)} min"
+    return f"{seconds / 3600:.1f} h" if seconds < 72 * 3600 else f"{seconds / 86400:.1f} days"
+
+
+def missing_files(recipe: Recipe) -> list[tuple[str, str]]:
+    """(role, path) of every data file that the recipe names and that is not there."""
+    return [
+        (role, path)
+        for role in ("documents", "sentences", "dev", "test")
+        for files in getattr(recipe.data, role)
+        for path in (getattr(files, name) for name in CORPUS_PATHS)
+        if path and not Path(path).exists()
+    ]

@@ -1,0 +1,149 @@
+"""`docnmt tables`: lists the runs that the tables need, trains those that are missing, and fills the tables in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from rich.console import Console
+
+from docnmt.config import Recipe
+from docnmt.corpora.prepare import Prepared, prepare
+from docnmt.errors import DocnmtError
+from docnmt.evaluation.significance import Difference
+from docnmt.experiments.efficiency import measure
+from docnmt.experiments.estimate import Shape, Stopwatch
+from docnmt.experiments.examples import examples_table, find_examples
+from docnmt.experiments.plan import planned
+from docnmt.experiments.runs import Run, Workshop, all_needed
+from docnmt.experiments.scores import Parts, Scoreboard, parts_of
+from docnmt.experiments.tables import TABLES, PaperTable, Systems, needed_by
+from docnmt.progress import Progress
+from docnmt.reporting.table import Column, Table
+
+EFFICIENCY, EXAMPLE = "efficiency", "example"
+NAMES = (*TABLES, EFFICIENCY, EXAMPLE)
+
+
+@dataclass
+class Job:
+    """The tables of one recipe."""
+
+    recipe: Recipe
+    names: Sequence[str]
+    seeds: int
+    progress: Progress
+    console: Console
+    prepared: Prepared = field(init=False)
+    workshop: Workshop = field(init=False)
+    scoreboard: Scoreboard = field(init=False)
+    parts: Parts = field(init=False)
+
+    def __post_init__(self) -> None:
+        unknown = [name for name in self.names if name not in NAMES]
+        if unknown:
+            raise DocnmtError(f"no table is called {unknown[0]!r}\n  Choose from {', '.join(NAMES)}.")
+        if self.seeds < 1:
+            raise DocnmtError(f"{self.seeds} seeds: nothing would be trained\n  Use --seeds 1 or more.")
+        if not self.recipe.context.active:
+            raise DocnmtError(
+                "the recipe's model has no context: the tables compare models that have one\n"
+                '  Set context.kind = "attention" and context.integration.'
+            )
+        self.systems = Systems(self.recipe, self.seeds)
+        self.tables = {name: TABLES[name](self.systems) for name in self.names if name in TABLES}
+
+    def runs(self) -> list[Run]:
+        # The recipe's own model is what controls, efficiency, examples and plots are about, in a table's row or not.
+        own = [self.systems.sentence()[0], self.systems.document()[0]]
+        return all_needed([*own, *needed_by(list(self.tables.values()))])
+
+    def prepare(self) -> None:
+        self.parts = parts_of(self.recipe)  # so that a test set that cannot be read is found before hours of training
+        self.prepared = prepare(self.recipe, self.progress)
+        self.workshop = Workshop(self.recipe, self.prepared, self.progress)
+        self.scoreboard = Scoreboard.of(self.recipe, self.workshop)
+
+    def plan(self) -> Table:
+        """Every run, how far it is and how long the rest will take."""
+        standings = {run: self.workshop.standing(run) for run in self.runs()}
+        return planned(standings, Stopwatch(Shape.of(self.prepared)))
+
+    def train(self) -> None:
+        runs = self.runs()
+        for number, run in enumerate(runs, 1):
+            if not self.workshop.standing(run).finished:
+                self.progress.say(f"\nrun {number} of {len(runs)}: {run.name}, seed {run.recipe.seed}")
+                self.workshop.train(run)
+
+    def results(self) -> Iterable[Table]:
+        for name in self.names:
+            if name == EFFICIENCY:
+                yield self._efficiency()
+            elif name == EXAMPLE:
+                yield self._example()
+            else:
+                yield filled_in(self.tables[name], self.parts, self.scoreboard)
+
+    def _efficiency(self) -> Table:
+        runs = {"Transformer": self.systems.sentence()[0], "this work": self.systems.document()[0]}
+        models = {name: (run, self.workshop.model(run)) for name, run in runs.items()}
+        return measure(models, self.prepared, self.parts.whole.test.sources, self.progress)
+
+    def _example(self) -> Table:
+        test = self.parts.whole.test
+        plain, informed = (
+            self.scoreboard.texts(runs[0], test) for runs in (self.systems.sentence(), self.systems.document())
+        )
+        return examples_table(find_examples(test, plain, informed, self.recipe.context.spec))
+
+
+def filled_in(table: PaperTable, parts: Parts, scoreboard: Scoreboard) -> Table:
+    """A paper's table with our figures and, beside them, the paper's."""
+    columns = (parts.dev,) if table.on_dev else (parts.dev, *parts.tests)
+    judged = parts.dev if table.on_dev else parts.whole
+    result = Table(
+        table.title,
+        (
+            *(Column(heading, text=True) for heading in table.headings),
+            *(Column(part.title) for part in columns),
+            *(Column(heading) for heading in (f"gain on {judged.title}", "95 %", "p")),
+            *(Column(f"paper: {heading}", paper=True) for heading in table.paper_columns),
+        ),
+    )
+    for row in table.rows:
+        figures = row.paper or ("",) * len(table.paper_columns)
+        if row.runs:
+            scores = [str(scoreboard.score(row.runs, part)) for part in columns]
+            against = None if row.runs == table.baseline else scoreboard.difference(table.baseline, row.runs, judged)
+            result.add(*row.labels, *scores, *_told(against), *figures, rule=row.rule)
+        else:
+            result.add(*row.labels, *("-" for _ in columns), "", "", "", *figures, rule=row.rule)
+    result.notes = _notes(table, parts, scoreboard, judged.title)
+    return result
+
+
+def _told(difference: Difference | None) -> tuple[str, str, str]:
+    if difference is None:
+        return "", "", ""
+    low, high = difference.interval.low, difference.interval.high
+    return f"{difference.difference:+.2f}", f"{low:+.2f} … {high:+.2f}", f"{difference.p_randomisation:.4f}"
+
+
+def _notes(table: PaperTable, parts: Parts, scoreboard: Scoreboard, judged: str) -> list[str]:
+    seeds = max(len(row.runs) for row in table.rows)
+    test = parts.dev.test if table.on_dev else parts.whole.test
+    recipe = table.baseline[0].recipe
+    notes = [
+        f"{scoreboard.metric.name}: {scoreboard.metric.signature}",
+        f"Gain over the sentence model on {judged} ({len(test.documents):,} documents, "
+        f"{sum(map(len, test.documents)):,} sentences): interval by bootstrap, p by "
+        "approximate randomisation, both over documents.",
+        f"Step 1: {recipe.sentence.updates:,} updates; step 2, controls included: {recipe.document.updates:,}.",
+        "Controls are decoded as they were trained. What they gain is no gain from context.",
+    ]
+    if seeds > 1:
+        notes.append(f"Mean ± standard deviation of {seeds} seeds; gain, interval and p of all seeds together.")
+    if table.name == "two-step" and not recipe.data.sentences:
+        notes.append("This recipe has no sentence pairs beside its documents: D_s is empty, so rows repeat.")
+    return notes

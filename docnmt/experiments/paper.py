@@ -1,0 +1,37 @@
+"""The figures of the paper (Zhang et al., 2018), table by table, as it prints them."""
+
+from __future__ import annotations
+
+NIST = ("MT06", "MT02", "MT03", "MT04", "MT05", "MT08", "All")  # MT06 is the development set and not part of All
+
+TRANSFORMER = ("48.09", "48.63", "47.54", "47.79", "48.34", "38.31", "45.97")
+THIS_WORK = ("49.69", "50.96", "50.21", "49.73", "49.46", "39.69", "47.93")
+
+CONTEXT_LENGTH = {1: "49.38", 2: "49.69", 3: "49.49"}  # sentences -> MT06
+CONTEXT_LAYERS = {1: "49.69", 2: "49.38", 3: "49.54", 4: "49.59", 5: "49.31", 6: "49.43"}  # N_c -> MT06
+
+COMPARISON = {
+    "Wang et al. (2017)": ("RNNsearch", ("37.76", "-", "-", "-", "36.89", "27.57", "-")),
+    "Kuang et al. (2017)": ("RNNsearch", ("-", "34.41", "-", "38.40", "32.90", "31.86", "-")),
+    "Vaswani et al. (2017)": ("Transformer", TRANSFORMER),
+    "Kuang et al. (2017)*": ("Transformer", ("48.14", "48.97", "48.05", "47.91", "48.53", "38.38", "46.37")),
+    "this work": ("Transformer", THIS_WORK),
+}
+FRENCH_ENGLISH = {"Transformer": ("29.42", "35.15"), "this work": ("30.40", "36.04")}  # Dev, Test
+
+TWO_STEP = {  # (sentence pairs, pairs in documents)
+    ("940K", "-"): ("36.20", "42.41", "43.12", "41.02", "40.93", "31.49", "39.53"),
+    ("2M", "-"): TRANSFORMER,
+    ("-", "940K"): ("34.00", "38.83", "40.51", "38.30", "36.69", "29.38", "36.52"),
+    ("940K", "940K"): ("37.12", "43.29", "43.70", "41.42", "41.84", "32.36", "40.22"),
+    ("2M", "940K"): THIS_WORK,
+}
+INTEGRATION = {
+    "none": TRANSFORMER,
+    "encoder": ("48.88", "50.30", "49.34", "48.81", "49.75", "39.55", "47.51"),
+    "decoder": ("49.10", "50.31", "49.83", "49.35", "49.29", "39.07", "47.48"),
+    "both": THIS_WORK,
+}
+GATING = {"w/o": ("49.33", "50.56", "49.74", "49.29", "50.11", "39.02", "47.55"), "w/": THIS_WORK}
+EFFICIENCY = {"Transformer": ("41K", "872"), "this work": ("31K", "364")}  # words a second: training, decoding
+EFFICIENCY_SHARE = ("0.76", "0.42")  # 31K / 41K and 364 / 872; not printed in the paper

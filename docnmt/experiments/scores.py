@@ -1,0 +1,142 @@
+"""Scores of systems on a recipe's dev and test sets: mean and deviation over seeds, and against a baseline."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from docnmt.config import Recipe
+from docnmt.errors import DocnmtError
+from docnmt.evaluation.metrics import Metric, corpus_statistics, make_metric
+from docnmt.evaluation.significance import Difference, compare
+from docnmt.experiments.runs import Run, Workshop
+from docnmt.experiments.translations import TestSet, Translations, joined, read_test_set
+
+ALL = "All"
+
+
+@dataclass(frozen=True)
+class Score:
+    """Of one system on one set; several values where several seeds were trained."""
+
+    values: tuple[float, ...]
+
+    def __str__(self) -> str:
+        mean = statistics.fmean(self.values)
+        return f"{mean:.2f}" if len(self.values) == 1 else f"{mean:.2f} ± {statistics.stdev(self.values):.2f}"
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a column of a table stands for: a set, or some of its documents."""
+
+    title: str
+    test: TestSet
+    documents: frozenset[int] | None = None  # None: all of them
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The columns of a recipe's tables."""
+
+    dev: Part
+    tests: tuple[Part, ...]  # each test set, all of them as one, then their domains
+    whole: Part  # all test documents
+
+
+def parts_of(recipe: Recipe) -> Parts:
+    for role in ("dev", "test"):
+        if not getattr(recipe.data, role):
+            raise DocnmtError(f"the recipe names no {role} documents\n  Set data.{role}.")
+    named = recipe.data.dev[0].name if len(recipe.data.dev) == 1 else ""
+    dev = joined(named or "Dev", [read_test_set(files, recipe) for files in recipe.data.dev])
+    sets = [read_test_set(files, recipe) for files in recipe.data.test]
+    whole = Part(ALL, joined(ALL, sets)) if len(sets) > 1 else Part("Test", sets[0])
+    singles = _sets(whole, sets) if len(sets) > 1 else []
+    parts = Parts(Part(dev.title, dev), (*singles, whole, *_domains(recipe, whole.test)), whole)
+    _check(parts)
+    return parts
+
+
+def _sets(whole: Part, sets: Sequence[TestSet]) -> list[Part]:
+    ends = np.cumsum([len(each.documents) for each in sets]).tolist()
+    return [
+        Part(each.title, whole.test, frozenset(range(end - len(each.documents), end)))
+        for each, end in zip(sets, ends, strict=True)
+    ]
+
+
+def _check(parts: Parts) -> None:
+    """Finds now what would stop the tables only after hours of training."""
+    titles = [part.title for part in (parts.dev, *parts.tests)]
+    for title in titles:
+        if titles.count(title) > 1:
+            raise DocnmtError(
+                f"two columns of the tables would be called {title!r}\n  Give each set a name of its own."
+            )
+    for part in (parts.dev, parts.whole):
+        if len({document.id for document in part.test.documents}) < 2:
+            raise DocnmtError(
+                f"{part.title}: a single document\n"
+                "  The control takes its contexts from other documents: give two or more."
+            )
+
+
+def _domains(recipe: Recipe, whole: TestSet) -> list[Part]:
+    parts = []
+    for entry in recipe.evaluation.domains:
+        name, separator, prefixes = entry.partition("=")
+        if not separator:
+            raise DocnmtError(f"evaluation.domains: cannot read {entry!r}\n  Write name=prefix,prefix.")
+        starts = tuple(prefix.strip() for prefix in prefixes.split(","))
+        chosen = frozenset(i for i, document in enumerate(whole.documents) if document.id.startswith(starts))
+        if not chosen:
+            raise DocnmtError(f"evaluation.domains: no test document is in {entry!r}\n  Correct the prefixes.")
+        parts.append(Part(name.strip(), whole, chosen))
+    return parts
+
+
+@dataclass
+class Scoreboard:
+    workshop: Workshop
+    translations: Translations
+    metric: Metric
+    _statistics: dict[tuple[Path, str, str, str], tuple[NDArray, NDArray]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, recipe: Recipe, workshop: Workshop) -> Scoreboard:
+        metric = make_metric(recipe.evaluation.metric, language=recipe.data.target_language)
+        return cls(workshop, Translations(recipe, workshop.progress), metric)
+
+    def score(self, runs: Sequence[Run], part: Part) -> Score:
+        return Score(tuple(self.metric.score(self.rows(run, part)[0].sum(axis=0)) for run in runs))
+
+    def difference(self, baseline: Sequence[Run], runs: Sequence[Run], part: Part) -> Difference:
+        """Of all seeds together: a document is drawn with what each seed made of it."""
+        ours, theirs = ([self.rows(run, part) for run in side] for side in (runs, baseline))
+        documents = np.concatenate([found for _, found in ours])
+        rows, base = (np.concatenate([values for values, _ in side]) for side in (ours, theirs))
+        return compare(self.metric, base, rows, documents)
+
+    def texts(self, run: Run, test: TestSet) -> list[str]:
+        contexts = run.recipe.document.context_from if run.step == "document" else "own"
+        return self.translations.of(self.workshop.model(run), test, contexts)
+
+    def rows(self, run: Run, part: Part) -> tuple[NDArray, NDArray]:
+        """The metric's statistics, and the document of each of their rows."""
+        contexts = run.recipe.document.context_from if run.step == "document" else "own"
+        wanted = (self.workshop.model(run), part.test.key, part.test.reference_key, contexts)
+        if wanted not in self._statistics:
+            texts = self.texts(run, part.test)
+            found = corpus_statistics(self.metric, texts, part.test.references, part.test.document_of)
+            self._statistics[wanted] = found
+        rows, documents = self._statistics[wanted]
+        if part.documents is None:
+            return rows, documents
+        inside = np.isin(documents, list(part.documents))
+        return rows[inside], documents[inside]

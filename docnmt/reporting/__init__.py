@@ -1,0 +1,1 @@
+"""Tables and pages: how figures are shown."""

@@ -1,0 +1,190 @@
+"""One kind of table for the terminal, Markdown, LaTeX and HTML."""
+
+from __future__ import annotations
+
+import html
+import itertools
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+_LATEX = {c: f"\\{c}" for c in "&%$#_{}"} | {
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "\\": r"\textbackslash{}",
+    "±": r"$\pm$",
+    "−": "$-$",
+    "<": "$<$",
+    ">": "$>$",
+    "≥": r"$\geq$",
+    "≤": r"$\leq$",
+    "→": r"$\rightarrow$",
+    "–": "--",
+    "…": r"\ldots{}",
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column's heading; `paper` marks figures that are the paper's and not ours, `text` aligns to the left."""
+
+    name: str
+    text: bool = False
+    paper: bool = False
+
+
+@dataclass
+class Table:
+    """Rows of text. `strong` names cells (row, column) to stand out; `rules` rows that a line is drawn above."""
+
+    title: str
+    columns: Sequence[Column]
+    rows: list[Sequence[str]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # below the table: signatures, what marks mean
+    strong: set[tuple[int, int]] = field(default_factory=set)
+    rules: set[int] = field(default_factory=set)
+
+    def add(self, *cells: str, rule: bool = False, strong: Iterable[int] = ()) -> None:
+        if len(cells) != len(self.columns):
+            raise ValueError(f"{len(cells)} cells for {len(self.columns)} columns of {self.title!r}")
+        if rule:
+            self.rules.add(len(self.rows))
+        self.strong |= {(len(self.rows), column) for column in strong}
+        self.rows.append(cells)
+
+    def print(self, console: Console) -> None:
+        parts = self._parts(console.width)
+        for number, chosen in enumerate(parts):
+            table = RichTable(title=None if number else Text(self.title), title_justify="left")
+            for k in chosen:
+                column = self.columns[k]
+                table.add_column(
+                    Text(column.name),
+                    justify="left" if column.text else "right",
+                    style="italic dim" if column.paper else None,
+                    overflow="fold",
+                    width=None if len(parts) == 1 or k < self._labels else self._narrowest(k),
+                )
+            for row, cells in enumerate(self.rows):
+                shown = (Text(cells[k], style="bold" if (row, k) in self.strong else "") for k in chosen)
+                table.add_row(*shown, end_section=row + 1 in self.rules)
+            console.print(table)
+        for note in self.notes:
+            console.print(Text(f"  {note}", style="dim"), soft_wrap=True)
+
+    def _parts(self, width: int) -> list[list[int]]:
+        """The columns to show at a time: all of them, or as many as fit, each time after the labels of the rows."""
+        edge = 3  # a line and two spaces
+        count = len(self.columns)
+        labels = range(self._labels)
+        widest = [max(cell_len(cell) for cell in self._cells(k)) + edge for k in range(count)]
+        if sum(widest) < width or len(labels) == count:
+            return [list(range(count))]
+        taken = 1 + sum(min(widest[k], max(self._narrowest(k), width // 3) + edge) for k in labels)
+        parts: list[list[int]] = []
+        left = 0
+        for k in range(len(labels), count):
+            needed = self._narrowest(k) + edge
+            if not parts or needed > left or self.columns[k].paper != self.columns[k - 1].paper:
+                parts.append([*labels])
+                left = width - taken
+            parts[-1].append(k)
+            left -= needed
+        return parts
+
+    @property
+    def _labels(self) -> int:
+        """How many columns, the first ones, say what a row is about."""
+        return sum(1 for _ in itertools.takewhile(lambda column: column.text, self.columns))
+
+    def _cells(self, k: int) -> list[str]:
+        return [self.columns[k].name, *(row[k] for row in self.rows)]
+
+    def _narrowest(self, k: int) -> int:
+        """How narrow a column can be: headings and text may be broken between words, figures may not."""
+        whole = [] if self.columns[k].text else self._cells(k)[1:]
+        words = [word for cell in self._cells(k) for word in cell.split()]
+        return max((cell_len(text) for text in (*whole, *words)), default=0)
+
+    def markdown(self) -> str:
+        def line(cells: Iterable[str]) -> str:
+            return f"| {' | '.join(cells)} |\n"
+
+        def cell(number: int, column: int, text: str) -> str:
+            text = _markdown(text)
+            if (number, column) in self.strong and text:
+                return f"**{text}**"
+            return f"*{text}*" if self.columns[column].paper and text else text
+
+        text = f"**{_markdown(self.title)}**\n\n" + line(_markdown(column.name) for column in self.columns)
+        text += line(":--" if column.text else "--:" for column in self.columns)
+        text += "".join(line(cell(n, k, c) for k, c in enumerate(row)) for n, row in enumerate(self.rows))
+        return text + "".join(f"\n{_markdown(note)}\n" for note in self.notes)
+
+    def latex(self) -> str:
+        """For the packages booktabs and (for the notes' width) nothing else."""
+
+        def cell(number: int, column: int, text: str) -> str:
+            text = _latex(text)
+            if (number, column) in self.strong and text:
+                return rf"\textbf{{{text}}}"
+            return rf"\textit{{{text}}}" if self.columns[column].paper and text else text
+
+        layout = "".join("l" if column.text else "r" for column in self.columns)
+        lines = [r"\begin{table}", r"\centering", rf"\begin{{tabular}}{{{layout}}}", r"\toprule"]
+        lines.append(" & ".join(_latex(column.name) for column in self.columns) + r" \\")
+        lines.append(r"\midrule")
+        for number, row in enumerate(self.rows):
+            if number in self.rules and number:
+                lines.append(r"\midrule")
+            text = " & ".join(cell(number, k, c) for k, c in enumerate(row)) + r" \\"
+            # The end of the line above would take a star or a bracket for its own argument.
+            lines.append("{}" + text if text.startswith(("*", "[")) else text)
+        lines += [r"\bottomrule", r"\end{tabular}"]
+        caption = " ".join([_sentence(self.title), *(_sentence(note) for note in self.notes)])
+        return "\n".join([*lines, rf"\caption{{{_latex(caption)}}}", r"\end{table}", ""])
+
+    def html(self) -> str:
+        def cell(tag: str, column: int, text: str, *, strong: bool = False) -> str:
+            kinds = ["text"] * self.columns[column].text + ["paper"] * self.columns[column].paper
+            inner = f"<strong>{html.escape(text)}</strong>" if strong and text else html.escape(text)
+            names = f' class="{" ".join(kinds)}"' if kinds else ""
+            return f"<{tag}{names}>{inner}</{tag}>"
+
+        head = "".join(cell("th", k, column.name) for k, column in enumerate(self.columns))
+        body = []
+        for number, row in enumerate(self.rows):
+            cells = "".join(cell("td", k, c, strong=(number, k) in self.strong) for k, c in enumerate(row))
+            ruled = ' class="rule"' if number in self.rules and number else ""
+            body.append(f"<tr{ruled}>{cells}</tr>")
+        notes = "".join(f'<p class="note">{html.escape(note)}</p>' for note in self.notes)
+        return (
+            f"<figure><figcaption>{html.escape(self.title)}</figcaption><div class=scroll><table><thead><tr>{head}"
+            f"</tr></thead><tbody>{''.join(body)}</tbody></table></div>{notes}</figure>"
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        names = [column.name for column in self.columns]
+        twice = [name for name in names if names.count(name) > 1]
+        if twice:
+            raise ValueError(f"two columns of {self.title!r} are called {twice[0]!r}")
+        rows = [dict(zip(names, row, strict=True)) for row in self.rows]
+        return {"title": self.title, "rows": rows, "notes": self.notes}
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "?", "!")) else f"{text}."
+
+
+def _markdown(text: str) -> str:
+    return re.sub(r"([|*_`\\<&\[])", r"\\\1", text).replace("\n", " ")
+
+
+def _latex(text: str) -> str:
+    return "".join(_LATEX.get(character, character) for character in text)

@@ -1,0 +1,220 @@
+"""How long it will take, what is missing, how large the models are: all of it before anything is trained."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+from rich.console import Console
+
+from docnmt.config import ContextConfig, DataConfig, HardwareConfig, ModelConfig, Recipe, SubwordConfig, load_recipe
+from docnmt.corpora.files import CorpusFiles
+from docnmt.document import ContextSpec
+from docnmt.experiments.dry_run import data_table, dry_run, model_table
+from docnmt.experiments.estimate import Shape, Stopwatch, missing_files, spoken
+from docnmt.experiments.job import Job
+from docnmt.experiments.plan import planned
+from docnmt.experiments.runs import Run, Standing
+from docnmt.experiments.tables import Systems
+from docnmt.progress import Progress
+
+ROOT = Path(__file__).parents[3]
+SHAPE = Shape(300, 310, 6, 7)
+SMALL = Recipe(
+    model=ModelConfig(width=16, filter_width=24, heads=4, encoder_layers=1, decoder_layers=1),
+    subwords=SubwordConfig(vocabulary=300),
+    hardware=HardwareConfig(device="cpu"),
+)
+
+
+def runs_of(recipe: Recipe) -> dict[str, Run]:
+    systems = Systems(recipe)
+    found = [systems.sentence(), systems.document(), systems.from_scratch(), systems.control("none")]
+    return {run.name: run for (run,) in found}
+
+
+# ---- shapes ----
+
+
+def test_the_shape_is_that_of_the_prepared_data():
+    cards = [
+        {"sentences": 3, "source_tokens": 20, "target_tokens": 25},
+        {"sentences": 1, "source_tokens": 4, "target_tokens": 3},
+    ]
+    stores = [SimpleNamespace(card=card) for card in cards]
+    prepared = SimpleNamespace(source=range(300), target=range(310), documents=stores[0], sentences=stores[1])
+    assert Shape.of(prepared) == Shape(300, 310, 7, 8)  # 24 and 28 pieces in four sentences, and the end mark
+
+
+def test_before_there_is_data_the_recipe_tells_the_vocabulary():
+    shape = Shape.expected(SMALL)
+    assert (shape.source_vocabulary, shape.target_vocabulary) == (300, 300)
+
+
+# ---- the stopwatch ----
+
+
+@pytest.fixture
+def watch(monkeypatch) -> Stopwatch:
+    """One that does not look at the clock but counts: a batch takes a second."""
+    stopwatch = Stopwatch(SHAPE)
+    stopwatch.timed = []
+
+    def second(recipe, context, frozen):
+        stopwatch.timed.append((context, frozen))
+        return 1.0
+
+    monkeypatch.setattr(stopwatch, "_batch_seconds", second)
+    return stopwatch
+
+
+def test_time_goes_with_updates_and_the_size_of_batches(watch):
+    run = runs_of(SMALL)["sentence"]
+    once = watch.seconds(run, 10)
+    assert once > 0 and watch.seconds(run, 30) == pytest.approx(3 * once) and watch.seconds(run, 0) == 0
+    twice = replace(SMALL, sentence=replace(SMALL.sentence, batch_tokens=2 * SMALL.sentence.batch_tokens))
+    assert watch.seconds(runs_of(twice)["sentence"], 10) == pytest.approx(2 * once)
+    thrice = replace(SMALL, sentence=replace(SMALL.sentence, accumulation=3))
+    assert watch.seconds(runs_of(thrice)["sentence"], 10) == pytest.approx(3 * once)
+    assert len(watch.timed) == 1  # the model is the same in all of them
+
+
+def test_runs_that_cost_the_same_are_timed_once(watch):
+    for name in ("sentence", "document", "control-none", "from-scratch"):
+        for seed in (1, 2):
+            watch.seconds(runs_of(replace(SMALL, seed=seed))[name], 10)
+    none = ContextConfig(kind="none")
+    assert watch.timed == [(none, False), (SMALL.context, True), (SMALL.context, False)]
+
+
+def test_a_batch_has_the_sentences_and_contexts_that_the_recipe_means():
+    watch = Stopwatch(SHAPE)
+    plain = watch._batch(ContextConfig(kind="none"), torch.device("cpu"))
+    assert plain.context is None
+    for previous in (1, 3):
+        context = ContextConfig(previous=previous)
+        assert context.spec == ContextSpec(previous)
+        batch = watch._batch(context, torch.device("cpu"))
+        assert batch.context.segments.lengths.unique().tolist() == [6 * previous]
+        assert batch.source.segments.lengths.unique().tolist() == [6]
+        assert batch.target_in.segments.lengths.unique().tolist() == [7]
+        total = sum(len(part.tokens) for part in (batch.source, batch.context, batch.target_in))
+        assert 900 < total <= 1000
+    trimmed = watch._batch(ContextConfig(previous=3, max_tokens=5), torch.device("cpu"))
+    assert trimmed.context.segments.lengths.unique().tolist() == [5]
+
+
+def test_a_real_model_takes_some_time():
+    run = runs_of(SMALL)["document"]
+    assert 0 < Stopwatch(SHAPE).seconds(run, 1) < 600
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.1, "1 s"), (1.4, "1 s"), (89, "89 s"), (91, "2 min"), (3000, "50 min"), (5399, "90 min"), (5400, "1.5 h"),
+     (71 * 3600, "71.0 h"), (72 * 3600, "3.0 days"), (10 * 86400, "10.0 days")],
+)  # fmt: skip
+def test_times_are_said_as_people_say_them(seconds, text):
+    assert spoken(seconds) == text
+
+
+# ---- the plan ----
+
+
+def test_the_plan_lists_every_run_with_what_is_left_of_it(watch):
+    runs = runs_of(SMALL)
+    standings = dict(
+        zip(runs.values(), (Standing(100_000, True), Standing(400, False), Standing(0, False)), strict=False)
+    )
+    table = planned(standings, watch)
+    rows = [dict(zip([column.name for column in table.columns], row, strict=True)) for row in table.rows]
+    assert [row["run"] for row in rows] == ["sentence", "document", "from-scratch"]
+    assert [row["done"] for row in rows] == ["all", "400", "0"]
+    assert [row["updates"] for row in rows] == ["100,000", "100,000", "200,000"]
+    document, scratch = watch.seconds(runs["document"], 99_600), watch.seconds(runs["from-scratch"], 200_000)
+    assert [row["time left"] for row in rows] == ["-", spoken(document), spoken(scratch)]
+    assert spoken(document + scratch) in table.notes[0]
+
+
+def test_a_plan_of_nothing_to_do_promises_nothing(watch):
+    run = runs_of(SMALL)["sentence"]
+    table = planned({run: Standing(100_000, True)}, watch)
+    assert table.notes == [] and watch.timed == []
+
+
+# ---- a dry run ----
+
+
+def test_missing_files_are_named_with_what_they_are_for(tmp_path):
+    there = tmp_path / "there.tsv"
+    there.write_text("a\tb\tc\n")
+    gone = [str(tmp_path / name) for name in ("gone.tsv", "gone.fr", "gone.en", "gone.ids")]
+    data = DataConfig(
+        documents=(CorpusFiles(str(there)), CorpusFiles(gone[0])),
+        test=(CorpusFiles(source=gone[1], target=gone[2], document_ids=gone[3]),),
+    )
+    found = missing_files(Recipe(data=data))
+    assert found == [("documents", gone[0]), ("test", gone[1]), ("test", gone[2]), ("test", gone[3])]
+
+
+def rows_of(recipe: Recipe) -> list[dict[str, str]]:
+    table = data_table(recipe)
+    return [dict(zip([column.name for column in table.columns], row, strict=True)) for row in table.rows]
+
+
+def test_the_data_is_looked_at_in_its_format_or_said_to_be_missing(tmp_path):
+    pairs, source, target = tmp_path / "own.tsv", tmp_path / "own.fr", tmp_path / "own.en"
+    pairs.write_text("".join(f"d{n}\tune {n}\tone {n}\n" * (n + 1) for n in range(5)), encoding="utf-8")
+    source.write_text("un\n", encoding="utf-8")
+    target.write_text("one\n", encoding="utf-8")
+    sides = CorpusFiles(source=str(source), target=str(target))
+    data = DataConfig(
+        documents=(CorpusFiles(str(pairs)),),
+        sentences=(sides,),
+        dev=(replace(sides, document_ids=str(tmp_path / "gone.ids")),),
+    )
+    documents, sentences, dev, test = rows_of(Recipe(data=data))
+    assert (documents["role"], documents["format"]) == ("documents", "tsv")
+    assert documents["sample"] == "3 read (1, 2, 3 sentences); d0: une 0 | one 0"
+    assert (sentences["role"], sentences["format"]) == ("sentences", "text") and "un | one" in sentences["sample"]
+    assert dev["sample"] == f"not there: {tmp_path / 'gone.ids'}"
+    assert "data.test" in test["sample"]
+
+
+def test_a_bad_line_is_passed_over_where_the_recipe_says_so(tmp_path):
+    path = tmp_path / "own.tsv"
+    path.write_text("a\tun\x07e\tone\na\tdeux\ttwo\n", encoding="utf-8")
+    recipe = Recipe(data=DataConfig(documents=(CorpusFiles(str(path)),), skip_bad=True))
+    assert "deux | two" in rows_of(recipe)[0]["sample"]
+
+
+def test_the_models_of_the_paper_have_the_papers_sizes():
+    recipe = load_recipe(ROOT / "recipes" / "paper-zh-en.toml")
+    shape = Shape.expected(recipe)
+    runs = runs_of(recipe)
+    table = model_table(list(runs.values()), shape)
+    sizes = {name: (int(total.replace(",", "")), int(trained.replace(",", ""))) for name, total, trained in table.rows}
+    added = 22_063_616  # as in the authors' code
+    assert sizes["sentence"][0] == sizes["sentence"][1]
+    assert sizes["document"] == (sizes["sentence"][0] + added, added) == sizes["control-none"]
+    assert sizes["from-scratch"] == (sizes["document"][0],) * 2
+    assert "32,000" in table.notes[0]
+
+
+def test_a_dry_run_shows_data_models_and_time_and_writes_nothing(tmp_path):
+    recipe = replace(
+        SMALL,
+        output=str(tmp_path / "out"),
+        data=DataConfig(documents=(CorpusFiles(str(tmp_path / "gone.tsv")),), dev=(), test=()),
+    )
+    console = Console(file=io.StringIO(), width=160)
+    tables = dry_run(Job(recipe, ("gating",), 2, Progress(quiet=True), console))
+    assert [table.title for table in tables] == ["Data", "Models", "Runs"]
+    shown = console.file.getvalue()
+    assert "not there" in shown and "gating-residual" in shown and "cpu" in shown
+    assert len(tables[2].rows) == 10 and {row[4] for row in tables[2].rows} == {"0"}
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,269 @@
+"""What makes two trainings the same one, where they lie, and how far they are."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from docnmt.config import DataConfig, DocumentStepConfig, Recipe
+from docnmt.corpora.files import CorpusFiles
+from docnmt.errors import DocnmtError
+from docnmt.experiments.runs import Run, Standing, Workshop, all_needed
+from docnmt.progress import Progress
+from docnmt.training.checkpoint import State
+
+DEFAULT = Recipe()
+KEYS = {"documents": "key-d", "sentences": "key-s", "dev": "key-v"}
+
+
+def prepared(**keys: str) -> Any:
+    return SimpleNamespace(**{name: SimpleNamespace(card={"key": key}) for name, key in (KEYS | keys).items()})
+
+
+def workshop(recipe: Recipe, **keys: str) -> Workshop:
+    return Workshop(recipe, prepared(**keys), Progress(quiet=True))
+
+
+def sentence_run(recipe: Recipe = DEFAULT) -> Run:
+    return Run("sentence", recipe, "sentence")
+
+
+def document_run(recipe: Recipe = DEFAULT) -> Run:
+    return Run("document", recipe, "document", sentence_run(recipe))
+
+
+# ---- what determines a run ----
+
+OTHER_CHOICE = {
+    "tie": "all",
+    "kind": "none",
+    "integration": "encoder",
+    "connection": "residual",
+    "start": "sentence",
+    "metric": "bleu",
+    "corpora": "documents",
+    "context_from": "none",
+    "start_from": "elsewhere",
+    "device": "cuda",
+    "heads": 4,
+}
+
+
+def other(name: str, value: Any) -> Any:
+    """Another value that the setting can have."""
+    if name in OTHER_CHOICE:
+        return OTHER_CHOICE[name]
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return value + 8
+    return value + 0.05 if isinstance(value, float) else ("x",) if isinstance(value, tuple) else f"{value}x"
+
+
+def every_change(*sections: str) -> list[tuple[str, Recipe]]:
+    """The default recipe with one setting changed, for each setting of the sections."""
+    changes = []
+    for section in sections:
+        part = getattr(Recipe(), section)
+        for field in fields(part):
+            changed = replace(part, **{field.name: other(field.name, getattr(part, field.name))})
+            changes.append((f"{section}.{field.name}", replace(Recipe(), **{section: changed})))
+    return changes
+
+
+ALL_CHANGES = every_change(
+    "model", "context", "sentence", "document", "validation", "decoding", "evaluation", "hardware"
+)
+# How long step 1 goes on is no part of its own hash, as it may be given more, but of what builds on it.
+FREE = {"sentence.updates", "sentence.patience", "sentence.checkpoint_every", "sentence.average"}
+
+
+@pytest.mark.parametrize(("name", "recipe"), ALL_CHANGES, ids=[name for name, _ in ALL_CHANGES])
+def test_a_run_changes_with_every_setting_that_determines_it_and_with_no_other(name, recipe):
+    section = name.partition(".")[0]
+    matters = section in ("model", "validation") or name == "hardware.bf16"
+    changed = sentence_run(recipe).settings(KEYS) != sentence_run().settings(KEYS)
+    assert changed == (matters or (section == "sentence" and name not in FREE))
+    changed = document_run(recipe).settings(KEYS) != document_run().settings(KEYS)
+    # Where a document step starts from is told by the run, not by the recipe.
+    assert changed == (matters or (section in ("sentence", "context", "document") and name != "document.start_from"))
+
+
+def test_a_run_changes_with_the_seed_and_the_content_of_its_data():
+    for run in (sentence_run, document_run):
+        assert run(Recipe(seed=2)).settings(KEYS) != run().settings(KEYS)
+        for role in KEYS:
+            assert run().settings(KEYS | {role: "other"}) != run().settings(KEYS)
+
+
+def test_names_and_places_of_files_do_not_matter():
+    """The content of the data does, through the keys of the prepared stores; the test set does not at all."""
+    files = (CorpusFiles("elsewhere.tsv"),)
+    moved = Recipe(output="elsewhere", data=DataConfig(documents=files, sentences=files, dev=files, test=files))
+    assert document_run(moved).settings(KEYS) == document_run().settings(KEYS)
+
+
+def test_what_a_document_step_starts_from_is_part_of_it():
+    recipe = Recipe()
+    on_documents = replace(recipe, sentence=replace(recipe.sentence, corpora="documents"))
+    runs = [
+        Run("a", recipe, "document", sentence_run(recipe)),
+        Run("a", recipe, "document", sentence_run(on_documents)),
+        Run("a", recipe, "document"),
+    ]
+    assert len({json.dumps(run.settings(KEYS), sort_keys=True) for run in runs}) == 3
+
+
+@dataclass(frozen=True)
+class LaterStep(DocumentStepConfig):
+    """A step with a setting that a later version may have."""
+
+    new_setting: str = "as before"
+
+
+def test_a_setting_that_a_later_version_adds_changes_no_hash_until_it_is_used():
+    later = Recipe(document=LaterStep())
+    assert document_run(later).settings(KEYS) == document_run().settings(KEYS)
+    used = Recipe(document=LaterStep(new_setting="other"))
+    assert document_run(used).settings(KEYS) != document_run().settings(KEYS)
+
+
+def test_settings_are_plain_values():
+    """Else the hash would hang on how Python shows an object."""
+    settings = document_run().settings(KEYS)
+    assert json.loads(json.dumps(settings)) == settings
+
+
+# ---- where runs lie ----
+
+
+def test_the_recipes_own_sentence_model_is_the_one_that_training_makes():
+    shop = workshop(Recipe(output="out"))
+    assert shop.model(sentence_run(Recipe(output="out"))) == Path("out/sentence/model")
+    longer = Recipe(output="out", sentence=replace(Recipe().sentence, updates=7))
+    assert shop.folder(sentence_run(longer)) == Path("out")
+
+
+def test_every_other_run_has_a_folder_of_its_own():
+    recipe = Recipe(output="out")
+    shop = workshop(recipe)
+    other_seed = replace(recipe, seed=2)
+    runs = [document_run(recipe), document_run(other_seed), sentence_run(other_seed)]
+    folders = [shop.folder(run) for run in runs]
+    assert len(set(folders)) == 3
+    for run, folder in zip(runs, folders, strict=True):
+        assert folder.parent == Path("out/runs") and folder.name.startswith(f"{run.name}-")
+        assert shop.model(run) == folder / run.step / "model"
+
+
+def test_other_data_is_another_folder():
+    run = document_run(Recipe(output="out"))
+    assert workshop(run.recipe).folder(run) != workshop(run.recipe, documents="other").folder(run)
+    assert workshop(run.recipe).folder(run) == workshop(run.recipe).folder(document_run(Recipe(output="out")))
+
+
+# ---- how far they are ----
+
+
+def checkpoint(folder: Path, update: int, **state: Any) -> None:
+    at = folder / "checkpoints" / f"update-{update:08d}"
+    at.mkdir(parents=True)
+    (at / "state.json").write_text(json.dumps({**State(update=update, **state).as_json(), "files": {}}))
+
+
+def model(folder: Path, weights: bytes = b"weights") -> str:
+    """A model folder that is looked at from outside only; returns the hash of its weights."""
+    (folder / "model").mkdir(parents=True)
+    (folder / "model" / "config.json").write_text("{}")
+    (folder / "model" / "weights.safetensors").write_bytes(weights)
+    return hashlib.sha256(weights).hexdigest()
+
+
+@pytest.fixture
+def recipe(tmp_path) -> Recipe:
+    base = Recipe(output=str(tmp_path))
+    return replace(base, sentence=replace(base.sentence, updates=10), document=replace(base.document, updates=10))
+
+
+def test_a_run_that_has_not_begun(recipe):
+    assert workshop(recipe).standing(sentence_run(recipe)) == Standing(0, False)
+
+
+def test_a_run_under_way_is_as_far_as_its_last_checkpoint(recipe, tmp_path):
+    checkpoint(tmp_path / "sentence", 4)
+    checkpoint(tmp_path / "sentence", 6)
+    assert workshop(recipe).standing(sentence_run(recipe)) == Standing(6, False)
+
+
+def test_a_run_is_finished_when_its_model_is_there(recipe, tmp_path):
+    """Killed between the last checkpoint and the model, it is not."""
+    checkpoint(tmp_path / "sentence", 10)
+    assert workshop(recipe).standing(sentence_run(recipe)) == Standing(10, False)
+    model(tmp_path / "sentence")
+    assert workshop(recipe).standing(sentence_run(recipe)) == Standing(10, True)
+
+
+def test_a_run_that_is_given_more_updates_is_not_finished_any_more(recipe, tmp_path):
+    checkpoint(tmp_path / "sentence", 10)
+    model(tmp_path / "sentence")
+    longer = replace(recipe, sentence=replace(recipe.sentence, updates=12))
+    assert workshop(longer).standing(sentence_run(longer)) == Standing(10, False)
+
+
+def test_a_sentence_model_with_more_updates_than_the_recipe_says_is_not_passed_off_as_the_recipes(recipe, tmp_path):
+    checkpoint(tmp_path / "sentence", 12)
+    model(tmp_path / "sentence")
+    with pytest.raises(DocnmtError, match=r"12 updates, the recipe says 10\n.*sentence\.updates to 12"):
+        workshop(recipe).standing(sentence_run(recipe))
+
+
+def test_a_run_that_patience_ended_is_finished(recipe, tmp_path):
+    patient = replace(recipe, sentence=replace(recipe.sentence, patience=3))
+    checkpoint(tmp_path / "sentence", 6, without_gain=3)
+    model(tmp_path / "sentence")
+    assert workshop(patient).standing(sentence_run(patient)) == Standing(6, True)
+    assert workshop(recipe).standing(sentence_run(recipe)) == Standing(6, False)
+
+
+def test_a_run_whose_checkpoint_is_damaged_is_left_to_training(recipe, tmp_path):
+    checkpoint(tmp_path / "sentence", 10)
+    model(tmp_path / "sentence")
+    for file in tmp_path.rglob("state.json"):
+        file.write_text('{"upda')
+    assert workshop(recipe).standing(sentence_run(recipe)) == Standing(0, False)
+
+
+def test_a_document_step_is_finished_only_on_the_sentence_model_it_was_built_on(recipe, tmp_path):
+    shop, run = workshop(recipe), document_run(recipe)
+    digest = model(tmp_path / "sentence")
+    folder = shop.folder(run) / "document"
+    checkpoint(folder, 10, settings={"start_from_sha256": digest})
+    model(folder)
+    assert shop.standing(run) == Standing(10, True)
+    (tmp_path / "sentence" / "model" / "weights.safetensors").write_bytes(b"trained for longer")
+    assert shop.standing(run) == Standing(10, False)
+    (tmp_path / "sentence" / "model" / "weights.safetensors").unlink()
+    assert shop.standing(run) == Standing(10, False)
+
+
+def test_other_seeds_wait_for_the_recipes_own_sub_words(recipe):
+    with pytest.raises(DocnmtError, match="own sentence model comes first"):
+        workshop(recipe).train(sentence_run(replace(recipe, seed=2)))
+
+
+# ---- the order ----
+
+
+def test_every_run_once_and_after_what_it_starts_from():
+    recipe = Recipe()
+    variants = [replace(recipe, context=replace(recipe.context, previous=n)) for n in (1, 2, 3)]
+    documents = [Run(f"p{n}", variant, "document", sentence_run(recipe)) for n, variant in enumerate(variants)]
+    scratch = Run("scratch", recipe, "document")
+    found = all_needed([documents[0], scratch, documents[1], sentence_run(recipe), documents[0], documents[2]])
+    assert found == [sentence_run(recipe), documents[0], scratch, documents[1], documents[2]]
