@@ -143,7 +143,7 @@ def _read(files: CorpusFiles, reading: Reading) -> Iterator[ParallelDocument]:
         if files.swap:
             documents = (ParallelDocument(d.id, d.target, d.source) for d in documents)
         if files.only:
-            prefixes = tuple(prefix.strip() for prefix in files.only.split(","))
+            prefixes = tuple(prefix.strip() for prefix in files.only.split(",") if prefix.strip())
             documents = (d for d in documents if d.id.startswith(prefixes))
         where = f"{files} (only = {files.only!r})" if files.only else str(files)
         yield from _at_least_one(documents, where)

@@ -93,7 +93,7 @@ def _domains(recipe: Recipe, whole: TestSet) -> list[Part]:
         name, separator, prefixes = entry.partition("=")
         if not separator:
             raise DocnmtError(f"evaluation.domains: cannot read {entry!r}\n  Write name=prefix,prefix.")
-        starts = tuple(prefix.strip() for prefix in prefixes.split(","))
+        starts = tuple(prefix.strip() for prefix in prefixes.split(",") if prefix.strip())
         chosen = frozenset(i for i, document in enumerate(whole.documents) if document.id.startswith(starts))
         if not chosen:
             raise DocnmtError(f"evaluation.domains: no test document is in {entry!r}\n  Correct the prefixes.")

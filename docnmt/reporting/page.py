@@ -16,7 +16,7 @@ STYLE = """
   --soft: #1e2227; --accent: #74b0ff; --gain: #7fd79c; --gain-soft: #123f23; --loss: #ff9c94; --loss-soft: #4d1b18; } }
 * { box-sizing: border-box; }
 body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); margin: 0; }
-main { max-width: 72rem; margin: 0 auto; padding: 1.5rem 1rem 4rem; }
+main { max-width: 84rem; margin: 0 auto; padding: 1.5rem 1rem 4rem; }
 h1 { font-size: 1.6rem; line-height: 1.2; margin: 0 0 .5rem; }
 h2 { font-size: 1.2rem; margin: 2.5rem 0 .5rem; }
 a { color: var(--accent); }
@@ -29,7 +29,7 @@ table { border-collapse: collapse; font-size: .92rem; font-variant-numeric: tabu
 th, td { text-align: right; padding: .3rem .7rem; border-bottom: 1px solid var(--line); vertical-align: top; }
 th { border-bottom: 2px solid var(--ink); vertical-align: bottom; }
 th.text, td.text { text-align: left; }
-td.text:first-child { min-width: 7rem; }
+td.text:first-child { min-width: min(12rem, 40vw); }
 th:not(.text), td:not(.text) { white-space: nowrap; }
 tr.rule td { border-top: 2px solid var(--line); }
 td.paper, th.paper { color: var(--dim); font-style: italic; font-weight: 400; }

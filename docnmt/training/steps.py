@@ -76,6 +76,8 @@ def sentence_step(run: Run) -> Path:
     model = _new_model(recipe.seed, recipe.model, ContextConfig(kind="none"), run)
     corpora = (run.prepared.sentences, run.prepared.documents) if recipe.sentence.corpora == "all" else ()
     stores = [store for store in corpora or (run.prepared.documents,) if len(store)]
+    if not stores:
+        raise DocnmtError('sentence.corpora = "documents", but there are none\n  Set data.documents in the recipe.')
     return _train_and_save("sentence", run, model, stores, recipe.sentence, {})
 
 

@@ -1,0 +1,291 @@
+"""Wrong contexts in training, parts of corpora, and runs that began before either had a setting."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from docnmt.config import (
+    ContextConfig,
+    DataConfig,
+    DocumentStepConfig,
+    HardwareConfig,
+    Recipe,
+    SentenceStepConfig,
+    StepConfig,
+)
+from docnmt.corpora.batches import ContextRule, Examples, epoch_batches
+from docnmt.corpora.files import CorpusFiles
+from docnmt.corpora.prepare import _content_hash
+from docnmt.corpora.readers import read_corpus, read_pairs
+from docnmt.document import NO_CONTEXT, ContextSpec
+from docnmt.errors import DocnmtError
+from docnmt.progress import Progress
+from docnmt.training.loop import Trainer
+from docnmt.training.parallel import Group
+from docnmt.training.steps import _contexts
+from docnmt.training.validation import Validator
+from tests.builders import BOS, EOS, loaded_model, make_model, make_store, parallel_documents, subwords
+
+SIZES = [5, 1, 3, 2]
+MORE = [4, 30, 6]
+
+
+def rule(previous: int = 2, following: int = 0, max_tokens: int = 256) -> ContextRule:
+    return ContextRule(ContextSpec(previous, following), max_tokens, BOS, EOS)
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("stores")
+    return [
+        make_store(folder / "a", parallel_documents(SIZES)),
+        make_store(folder / "b", parallel_documents(MORE, seed=1)),
+    ]
+
+
+def examples_of(stores, context: ContextRule | None, foreign: int | None = None) -> Examples:
+    return Examples(stores, subwords("source"), subwords("target"), context, foreign)
+
+
+def contexts(examples: Examples) -> list[list[int]]:
+    return [examples.batch([i]).context.tokens.tolist() for i in range(len(examples))]
+
+
+def document_of(examples: Examples) -> list[int]:
+    """Which document each sentence is of, over both stores."""
+    return np.repeat(np.arange(len(SIZES + MORE)), SIZES + MORE).tolist()[: len(examples)]
+
+
+# ---- contexts of other documents ----
+
+RULES = [rule(), rule(1), rule(3, 2), rule(0, 3), rule(3, 2, max_tokens=17)]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_sentence_gets_a_context_of_its_own_document(stores, seed):
+    examples = examples_of(stores, rule(), seed)
+    own = document_of(examples)
+    assert all(own[i] != own[int(other)] for i, other in enumerate(examples.context_of))
+
+
+@pytest.mark.parametrize("context", RULES, ids=str)
+def test_a_foreign_context_is_the_true_one_of_another_sentence(stores, context):
+    true = contexts(examples_of(stores, context))
+    examples = examples_of(stores, context, foreign=1)
+    assert contexts(examples) == [true[int(other)] for other in examples.context_of]
+
+
+@pytest.mark.parametrize("context", RULES, ids=str)
+def test_foreign_contexts_are_as_long_as_batches_count_on(stores, context):
+    examples = examples_of(stores, context, foreign=1)
+    assert examples.context_lengths.tolist() == [len(made) for made in contexts(examples)]
+
+
+def test_contexts_come_from_everywhere(stores):
+    examples = examples_of(stores, rule(), foreign=1)
+    own = np.array(document_of(examples))
+    assert len(set(own[examples.context_of].tolist())) == len(SIZES + MORE)
+    assert len(set(examples.context_of.tolist())) > len(examples) // 3
+
+
+def test_the_seed_alone_tells_which_contexts(stores):
+    one, again, other = (examples_of(stores, rule(), seed).context_of.tolist() for seed in (1, 1, 2))
+    assert one == again != other
+
+
+def test_sentences_are_the_same_whatever_their_contexts(stores):
+    plain, foreign = examples_of(stores, rule()), examples_of(stores, rule(), foreign=1)
+    for i in range(len(plain)):
+        one, other = plain.batch([i]), foreign.batch([i])
+        assert torch.equal(one.source.tokens, other.source.tokens)
+        assert torch.equal(one.target_out, other.target_out)
+
+
+def test_an_epoch_of_foreign_contexts_holds_every_sentence_once_within_the_budget(stores):
+    examples = examples_of(stores, rule(), foreign=1)
+    batches = epoch_batches(examples, 200, 1, 0)
+    assert sorted(np.concatenate(batches).tolist()) == list(range(len(examples)))
+    for batch in batches:
+        sides = (examples.source_lengths, examples.context_lengths, examples.target_lengths)
+        assert len(batch) == 1 or len(batch) * sum(int(side[batch].max()) for side in sides) <= 200
+
+
+def test_one_document_has_no_other_to_take_contexts_from(tmp_path):
+    alone = make_store(tmp_path / "alone", parallel_documents([6]))
+    with pytest.raises(DocnmtError, match=r"come from other documents\n  Give two documents or more"):
+        examples_of([alone], rule(), foreign=1)
+    # Two stores with a document each are two documents.
+    assert contexts(
+        examples_of([alone, make_store(tmp_path / "b", parallel_documents([2], seed=2))], rule(), foreign=1)
+    )
+
+
+# ---- what the settings stand for ----
+
+
+def contexts_for(kind: str, step: str = "document") -> tuple[ContextRule | None, int | None]:
+    return _contexts(Recipe(seed=7, document=DocumentStepConfig(context_from=kind)), loaded_model(), step)
+
+
+def test_context_from_says_where_contexts_come_from(stores):
+    own, foreign = contexts_for("own")
+    assert own.spec == loaded_model().card.context.spec and foreign is None
+    assert contexts_for("shuffled") == (own, 7)
+    none, foreign = contexts_for("none")
+    assert none == replace(own, spec=NO_CONTEXT) and foreign is None
+    assert contexts(examples_of(stores, none)) == [[BOS]] * sum(SIZES + MORE)
+    assert examples_of(stores, none).context_lengths.tolist() == [1] * sum(SIZES + MORE)
+
+
+def test_it_says_nothing_about_the_sentence_step():
+    assert contexts_for("shuffled", "sentence") == contexts_for("own")
+
+
+def test_a_model_without_context_has_none_to_confuse():
+    loaded = loaded_model()
+    card = replace(loaded.card, context=ContextConfig(kind="none"))
+    recipe = Recipe(document=DocumentStepConfig(context_from="shuffled"))
+    assert _contexts(recipe, replace(loaded, card=card), "document") == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: DocumentStepConfig(context_from="shuffle"), "document.context_from: 'shuffle'.*\n.*'shuffled'"),
+        (lambda: SentenceStepConfig(corpora="document"), "sentence.corpora: 'document'.*\n.*'documents'"),
+    ],
+)
+def test_unknown_values_are_refused(make, message):
+    with pytest.raises(DocnmtError, match=message):
+        make()
+
+
+# ---- validation is of the kind that training is ----
+
+
+def validate(tmp_path: Path, kind: str, sizes: tuple[int, ...] = (4, 3, 5)):
+    documents = parallel_documents(sizes, seed=9)
+    dev = make_store(tmp_path / "dev", documents)
+    options = {"decode": True, "beam": 1, "batch_tokens": 400, "group": Group()}
+    return Validator(loaded_model(), dev, documents, *contexts_for(kind), **options).validate()
+
+
+def test_a_control_is_validated_with_its_own_kind_of_context(tmp_path):
+    own, shuffled, none = (validate(tmp_path, kind) for kind in ("own", "shuffled", "none"))
+    assert own.loss != shuffled.loss
+    # Without context there is nothing to shuffle, and what every control loses is told beside it.
+    assert own.loss_without_context == shuffled.loss_without_context == none.loss_without_context == none.loss
+    assert own.bleu_without_context == shuffled.bleu_without_context == none.bleu_without_context == none.bleu
+
+
+# ---- a part of a corpus ----
+
+
+@pytest.fixture
+def corpus(tmp_path) -> CorpusFiles:
+    names = ["games-1", "games-2", "manual-1", "news-1"]
+    path = tmp_path / "own.tsv"
+    path.write_text("".join(f"{name}\tsource {n}\ttarget {n}\n" for n, name in enumerate(names)), encoding="utf-8")
+    return CorpusFiles(str(path))
+
+
+@pytest.mark.parametrize("read", [read_corpus, read_pairs])
+@pytest.mark.parametrize(
+    ("only", "expected"),
+    [
+        ("games", ["games-1", "games-2"]),
+        ("news, games-2", ["games-2", "news-1"]),
+        ("manual-1,", ["manual-1"]),  # a comma too many is not everything
+        ("", ["games-1", "games-2", "manual-1", "news-1"]),
+    ],
+)
+def test_only_documents_whose_id_begins_so_are_read(corpus, read, only, expected):
+    assert [document.id for document in read(replace(corpus, only=only))] == expected
+    swapped = list(read(replace(corpus, only=only, swap=True)))
+    assert [document.id for document in swapped] == expected and swapped[0].source[0].startswith("target")
+
+
+@pytest.mark.parametrize("only", ["wesnoth", "ames", " , "])
+def test_a_part_with_nothing_in_it_is_an_error_that_names_it(corpus, only):
+    with pytest.raises(DocnmtError) as error:
+        list(read_corpus(replace(corpus, only=only)))
+    assert corpus.path in str(error.value) and repr(only) in str(error.value) and "no documents" in str(error.value)
+
+
+def test_what_is_read_is_part_of_the_hash_and_what_it_is_called_is_not(corpus):
+    def content(**changes: str) -> str:
+        return _content_hash(Recipe(data=DataConfig(documents=(replace(corpus, **changes),))), "documents")
+
+    assert len({content(), content(only="games"), content(only="news")}) == 3
+    assert content(name="MT02") == content()
+
+
+def test_a_corpus_is_called_by_its_name_or_after_its_file():
+    assert CorpusFiles("a/b/fr-en.test.tsv.gz").title == "fr-en"
+    assert CorpusFiles(source="x/mt02-src.sgm", target="x/mt02-ref.sgm").title == "mt02-src"
+    assert CorpusFiles("a/b.tsv", name="MT02").title == "MT02"
+
+
+# ---- runs that began before there were these settings ----
+
+NEW = {"step.corpora": "all", "step.context_from": "own"}
+
+
+def trainer(folder: Path, stores, updates: int, **settings: object) -> Trainer:
+    model = make_model(0, source_words=len(subwords("source")), target_words=len(subwords("target"))).train()
+    return Trainer(
+        folder,
+        model,
+        examples_of(stores, rule()),
+        StepConfig(updates=updates, batch_tokens=300, warmup=2, checkpoint_every=1),
+        seed=1,
+        settings={"seed": 1, **NEW, **settings},
+        validate=None,
+        metric="loss",
+        group=Group(),
+        hardware=HardwareConfig(device="cpu"),
+        progress=Progress(quiet=True),
+    )
+
+
+def forget(folder: Path, *names: str) -> None:
+    """Makes the checkpoints those of a version that did not know these settings."""
+    for file in folder.rglob("state.json"):
+        table = json.loads(file.read_text())
+        table["settings"] = {key: value for key, value in table["settings"].items() if key not in names}
+        file.write_text(json.dumps(table))
+
+
+def test_a_run_that_began_before_the_new_settings_goes_on(stores, tmp_path):
+    whole = trainer(tmp_path / "whole", stores, 4)
+    whole.run()
+    trainer(tmp_path / "old", stores, 2).run()
+    forget(tmp_path / "old", *NEW)
+    resumed = trainer(tmp_path / "old", stores, 4)
+    assert resumed.run().update == 4
+    for name, parameter in resumed.trained.items():
+        assert torch.equal(parameter, whole.trained[name]), name
+
+
+@pytest.mark.parametrize("change", [{"step.context_from": "shuffled"}, {"step.corpora": "documents"}, {"seed": 2}])
+@pytest.mark.parametrize("old", [True, False], ids=["old", "new"])
+def test_a_run_does_not_go_on_under_another_setting(stores, tmp_path, change, old):
+    trainer(tmp_path, stores, 1).run()
+    if old:
+        forget(tmp_path, *NEW)
+    (name,) = change
+    with pytest.raises(DocnmtError, match=f"was started with other settings: {name}\n"):
+        trainer(tmp_path, stores, 2, **change).run()
+
+
+def test_only_settings_that_are_known_to_be_later_may_be_missing(stores, tmp_path):
+    trainer(tmp_path, stores, 1).run()
+    forget(tmp_path, "seed")
+    with pytest.raises(DocnmtError, match="was started with other settings: seed\n"):
+        trainer(tmp_path, stores, 2).run()
