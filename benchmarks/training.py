@@ -33,7 +33,8 @@ from docnmt.corpora.batches import ContextRule, Examples, epoch_batches
 from docnmt.corpora.store import TokenStore
 from docnmt.document import ContextSpec
 from docnmt.files_on_disk import write_json
-from docnmt.model.transformer import Batch, DocumentTransformer, Packed
+from docnmt.model.batch import Batch, Packed
+from docnmt.model.transformer import DocumentTransformer
 from docnmt.training.memory import keep_freed_memory
 
 SIZES = {  # width, filter, heads, layers a side, vocabulary; batches a pass

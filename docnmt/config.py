@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from docnmt.corpora.files import CorpusFiles
 from docnmt.document import ContextSpec
 from docnmt.errors import DocnmtError
+from docnmt.systems import SYSTEMS
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class SubwordConfig:
 
 @dataclass(frozen=True)
 class ModelConfig:
+    kind: str = "transformer"  # Vaswani et al. (2017)
     width: int = 512  # D
     filter_width: int = 2048
     heads: int = 8
@@ -54,6 +56,7 @@ class ModelConfig:
     max_length: int = 512  # longest sentence in pieces; a longer one is translated in parts
 
     def __post_init__(self) -> None:
+        _one_of("model.kind", self.kind, tuple(dict.fromkeys(model for model, _ in SYSTEMS)))
         _one_of("model.tie", self.tie, ("none", "target", "all"))
         for name in ("width", "filter_width", "heads", "encoder_layers", "decoder_layers"):
             _at_least(f"model.{name}", getattr(self, name), 1)
@@ -68,7 +71,7 @@ class ModelConfig:
 
 @dataclass(frozen=True)
 class ContextConfig:
-    kind: str = "attention"  # "none": the sentence-level Transformer
+    kind: str = "attention"  # the paper's; "none": the sentence-level model; "voita" and others: docs/systems.md
     previous: int = 2  # sentences before the current one
     following: int = 0  # sentences after it
     layers: int = 1  # N_c
@@ -78,7 +81,7 @@ class ContextConfig:
     max_tokens: int = 256  # a longer context is trimmed at its far end
 
     def __post_init__(self) -> None:
-        _one_of("context.kind", self.kind, ("attention", "none"))
+        _one_of("context.kind", self.kind, tuple(dict.fromkeys(kind for _, kind in SYSTEMS)))
         _one_of("context.integration", self.integration, ("encoder", "decoder", "both", "none"))
         _one_of("context.connection", self.connection, ("gate", "residual"))
         _one_of("context.start", self.start, ("paper", "sentence"))
@@ -196,6 +199,12 @@ class Recipe:
     decoding: DecodingConfig = field(default_factory=DecodingConfig)
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
     hardware: HardwareConfig = field(default_factory=HardwareConfig)
+
+    def __post_init__(self) -> None:
+        _at_least("seed", self.seed, 0)
+        if (self.model.kind, self.context.kind) not in SYSTEMS:
+            known = ", ".join(kind for model, kind in SYSTEMS if model == self.model.kind)
+            raise DocnmtError(f"context.kind {self.context.kind!r} is not there for {self.model.kind}\n  Use {known}.")
 
 
 def load_recipe(path: str | Path, settings: Iterable[str] = ()) -> Recipe:

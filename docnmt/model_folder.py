@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from safetensors import SafetensorError
@@ -18,13 +18,17 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from docnmt.config import ContextConfig, DecodingConfig, ModelConfig, from_table
-from docnmt.corpora.batches import ContextRule
+from docnmt.corpora.contexts import ContextRule
 from docnmt.corpora.subwords import Subwords
 from docnmt.document import ContextSpec
 from docnmt.errors import DocnmtError
 from docnmt.files_on_disk import folder_atomically, write_json
-from docnmt.model.transformer import DocumentTransformer
+from docnmt.model.base import TranslationModel
+from docnmt.systems import system_of
 from docnmt.version import __version__
+
+if TYPE_CHECKING:
+    from docnmt.systems.interface import System
 
 
 @dataclass(frozen=True)
@@ -37,19 +41,24 @@ class ModelCard:
     source_language: str
     target_language: str
 
+    @property
+    def system(self) -> System:
+        return system_of(self.model.kind, self.context.kind)
+
     def rule(self, source: Subwords, spec: ContextSpec | None = None) -> ContextRule:
-        return ContextRule(spec or self.context.spec, self.context.max_tokens, source.bos, source.eos)
+        rule = self.system.rule(self.context)
+        return rule(spec or self.context.spec, self.context.max_tokens, source.bos, source.eos)
 
 
 @dataclass(frozen=True)
 class LoadedModel:
-    model: DocumentTransformer
+    model: TranslationModel
     card: ModelCard
     source: Subwords
     target: Subwords
 
 
-def weights_of(model: DocumentTransformer) -> dict[str, Tensor]:
+def weights_of(model: TranslationModel) -> dict[str, Tensor]:
     """Every parameter once: tied ones under their first name."""
     return {name: parameter.detach() for name, parameter in model.named_parameters()}
 
@@ -117,7 +126,7 @@ def load_model(folder: str | Path, device: torch.device | str = "cpu") -> Loaded
     card = load_card(folder)
     source, target = Subwords.load(folder / "source.spm"), Subwords.load(folder / "target.spm")
     with torch.device("meta"):  # no time spent on initial values that the file replaces
-        model = DocumentTransformer(card.model, card.context, len(source), len(target))
+        model = card.system.model(card.model, card.context, len(source), len(target))
     model.to_empty(device=device)
     model.tie_weights()  # to_empty gives every name a tensor of its own
     weights = load_weights(folder / "weights.safetensors")

@@ -11,11 +11,13 @@ import torch
 from torch import nn
 
 from docnmt.config import ContextConfig, DecodingConfig, ModelConfig
-from docnmt.corpora.batches import ContextRule, make_batch
+from docnmt.corpora.batches import make_batch
+from docnmt.corpora.contexts import ContextRule
 from docnmt.corpora.store import TokenStore, write_store
 from docnmt.corpora.subwords import Subwords, train_subwords
 from docnmt.document import ParallelDocument
-from docnmt.model.transformer import Batch, DocumentTransformer
+from docnmt.model.batch import Batch
+from docnmt.model.transformer import DocumentTransformer
 from docnmt.model_folder import LoadedModel, ModelCard
 
 torch.set_num_threads(1)  # for tensors this small a second thread only costs

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
-from docnmt.cli.options import Verbs, add_corpus, add_json, corpus_files, languages_of
+from docnmt.cli.options import Verbs, add_corpus, add_json, check_outputs, corpus_files, languages_of
 from docnmt.errors import DocnmtError
 
 
@@ -49,8 +48,9 @@ def run(options: argparse.Namespace) -> None:
 
     if options.sentences < 1:
         raise DocnmtError(f"--sentences {options.sentences}: a page shows one sentence or more\n  Give 1 or more.")
-    for path in filter(None, (options.html, options.json, options.markdown, options.tokens)):
-        Path(path).parent.mkdir(parents=True, exist_ok=True)  # now, not after minutes of work
+    if options.seed < 0:
+        raise DocnmtError(f"--seed {options.seed}: seeds are not negative\n  Give 0 or more.")
+    check_outputs(options.html, options.json, options.markdown, options.tokens)
     translator, progress, console = load(options.model, options.device), Progress(), Console()
     languages = languages_of(options)
     if not any(languages):
@@ -64,10 +64,6 @@ def run(options: argparse.Namespace) -> None:
         quality = translation_quality(translator, documents, seed=options.seed, progress=progress)
     figures = Figures(gain, quality, gate_by_layer(translator, documents), options.seed)
     tables = figures.tables()
-    for table in tables:
-        table.print(console)
-        console.print()
-    console.print(figures.verdict(), style="bold")
     if options.json:
         write_json(options.json, {"model": options.model, "corpus": options.files, **figures.as_dict()})
     if options.markdown:
@@ -77,3 +73,7 @@ def run(options: argparse.Namespace) -> None:
         names = f"model {options.model}, corpus {' and '.join(options.files)}"
         write_page(options.html, context_gain_page(names, translator, documents, figures, options.sentences))
         progress.say(f"page: {options.html}")
+    for table in tables:  # last, as a reader may close the pipe on them
+        table.print(console)
+        console.print()
+    console.print(figures.verdict(), style="bold")

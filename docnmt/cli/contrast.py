@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from docnmt.cli.options import Verbs, add_context, add_json
+from docnmt.cli.options import Verbs, add_context, add_json, check_outputs
 
 
 def add(verbs: Verbs) -> None:
@@ -49,6 +49,7 @@ def run_contrast(options: argparse.Namespace) -> None:
     from docnmt.files_on_disk import write_atomically, write_json
     from docnmt.progress import Progress
 
+    check_outputs(options.write, options.items, options.json, options.markdown, options.latex)
     translator = load(options.model, options.device)
     languages = translator.card.source_language, translator.card.target_language
     items = read_set(options.files, layout=options.layout, context_from=options.context_from, languages=languages)
@@ -63,7 +64,6 @@ def run_contrast(options: argparse.Namespace) -> None:
     notes = accuracy.notes(items)
     title = f"Contrastive accuracy: {', '.join(Path(path).name for path in options.files)}"
     table = accuracy.table(title, found, [*notes, signature])
-    table.print(Console())
     if options.json:
         write_json(options.json, {"signature": signature, "notes": notes, "groups": accuracy.as_json(found)})
     for path, text in ((options.markdown, table.markdown()), (options.latex, table.latex())):
@@ -74,3 +74,4 @@ def run_contrast(options: argparse.Namespace) -> None:
         with write_atomically(options.items) as file:
             for row in accuracy.item_rows(items, verdicts):
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
+    table.print(Console())  # last, as a reader may close the pipe on it

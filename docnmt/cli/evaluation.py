@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from docnmt.cli.options import Verbs, add_json
+from docnmt.cli.options import Verbs, add_json, check_outputs
 from docnmt.errors import DocnmtError
 
 if TYPE_CHECKING:
@@ -97,8 +96,7 @@ def _measured(
     from docnmt.evaluation.metrics import make_metric
     from docnmt.evaluation.outputs import read_outputs, read_references
 
-    for path in filter(None, (options.json, options.markdown, options.latex, options.html)):
-        Path(path).parent.mkdir(parents=True, exist_ok=True)  # now, not after minutes of work
+    check_outputs(options.json, options.markdown, options.latex, options.html)
     metrics = [
         make_metric(name, language=options.language, lowercase=options.lowercase, tokenized=options.tokenized)
         for name in dict.fromkeys(options.metric)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from docnmt.errors import DocnmtError
@@ -36,6 +38,16 @@ def add_context(verb: argparse.ArgumentParser) -> None:
         metavar="SPEC",
         help="previous=N,following=N; none: an empty context; off: the sentence model. Default: as trained",
     )
+
+
+def check_outputs(*paths: str) -> None:
+    """Makes the folders of files that are to be written, and finds now, not after hours of work, if they cannot be."""
+    for path in map(Path, filter(None, paths)):
+        if path.is_dir():
+            raise DocnmtError(f"{path}: is a folder, not a file\n  Name a file inside it.")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not os.access(path.parent, os.W_OK):
+            raise DocnmtError(f"{path}: its folder cannot be written to\n  Name a file in another one.")
 
 
 def corpus_files(options: argparse.Namespace) -> CorpusFiles:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from docnmt.cli.options import Verbs, add_json, add_set, recipe_of
+from docnmt.cli.options import Verbs, add_json, add_set, check_outputs, recipe_of
 
 
 def add(verbs: Verbs) -> None:
@@ -54,6 +54,7 @@ def run_tables(options: argparse.Namespace) -> None:
         from docnmt.experiments.plots import need_matplotlib
 
         need_matplotlib()  # found missing now, not after hours
+    check_outputs(options.json, options.markdown, options.latex, options.html)
     job.prepare()
     job.plan().print(console)
     job.train()

@@ -8,41 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from docnmt.corpora.contexts import Before, Context, ContextRule, Neighbours, Sizes
 from docnmt.corpora.store import Ints, TokenStore
 from docnmt.corpora.subwords import Subwords
-from docnmt.document import ContextSpec, context_positions, trim_to_budget
+from docnmt.document import context_positions
 from docnmt.errors import DocnmtError
+from docnmt.model.batch import Batch, Contexts, History, Packed
 from docnmt.model.segments import Segments
-from docnmt.model.transformer import Batch, Packed
-
-
-@dataclass(frozen=True)
-class ContextRule:
-    """Which neighbours are context, how many pieces of them at most, and the marks around them."""
-
-    spec: ContextSpec
-    max_tokens: int
-    bos: int
-    eos: int
-
-    def join(self, before: Sequence[Sequence[int]], after: Sequence[Sequence[int]]) -> list[int]:
-        """Context sentences in one row with an end mark after the last; a single begin mark where there are none."""
-        left = [token for sentence in before for token in sentence]
-        right = [token for sentence in after for token in sentence]
-        if not left and not right:
-            return [self.bos]
-        keep_left, keep_right = trim_to_budget(len(left), len(right), self.max_tokens - 1)
-        return [*left[len(left) - keep_left :], *right[:keep_right], self.eos]
-
-    def of(self, sentences: Sequence[Sequence[int]], position: int) -> list[int]:
-        """The context of one sentence of a document given as ids."""
-        places = context_positions(position, len(sentences), self.spec)
-        return self.join([sentences[i] for i in places if i < position], [sentences[i] for i in places if i > position])
 
 
 class Examples:
@@ -69,7 +47,9 @@ class Examples:
         self.document_end = np.concatenate([e + o for e, o in zip(ends, self.offsets, strict=False)])
         # whose context each sentence gets, [sentences]
         self.context_of = np.arange(len(self)) if foreign is None else self._of_other_documents(foreign)
-        self.context_lengths = self._context_lengths()[self.context_of]
+        added = [tokens[self.context_of] for tokens in self._added()]
+        self.context_lengths = added[0]
+        self.source_lengths, self.target_lengths = self.source_lengths + added[1], self.target_lengths + added[2]
 
     def __len__(self) -> int:
         return int(self.offsets[-1])
@@ -77,16 +57,23 @@ class Examples:
     def _lengths(self, side: str) -> Ints:
         return np.concatenate([store.lengths(side) for store in self.stores])
 
-    def _context_lengths(self) -> Ints:
-        """Each sentence's context in tokens, as `ContextRule.join` will make it; zeros without a rule."""
+    def _added(self) -> tuple[Ints, Ints, Ints]:
+        """What the rule adds to each sentence, in tokens: its context, and what source and target grow by."""
+        nothing = np.zeros(len(self), np.int64)
         if self.rule is None:
-            return np.zeros(len(self), np.int64)
-        pieces = np.concatenate([[0], np.cumsum(self.source_lengths - 1)])  # pieces before each sentence
+            return nothing, nothing, nothing
         here = np.arange(len(self))
         first = np.maximum(self.document_start, here - self.rule.spec.previous)
         last = np.minimum(self.document_end, here + 1 + self.rule.spec.following)
-        total = pieces[here] - pieces[first] + pieces[last] - pieces[here + 1]
-        return np.where(total == 0, 1, np.minimum(total + 1, self.rule.max_tokens))
+        source, target = (np.concatenate([[0], np.cumsum(n - 1)]) for n in (self.source_lengths, self.target_lengths))
+        sizes = Sizes(
+            before=source[here] - source[first],
+            after=source[last] - source[here + 1],
+            translated=target[here] - target[first],
+            count=here - first,
+        )
+        context, more_source, more_target = self.rule.added(sizes)
+        return context, nothing + more_source, nothing + more_target
 
     def _of_other_documents(self, seed: int) -> Ints:
         if len(np.unique(self.document_start)) < 2:
@@ -101,27 +88,30 @@ class Examples:
         store = int(np.searchsorted(self.offsets, index, "right")) - 1
         return self.stores[store].sentence(side, index - int(self.offsets[store]))
 
-    def _context(self, index: int) -> list[int]:
+    def _around(self, index: int) -> Neighbours:
+        """The neighbours of a sentence, or of the one whose context it gets."""
         assert self.rule is not None
         index = int(self.context_of[index])
         first, end = int(self.document_start[index]), int(self.document_end[index])
         places = [first + i for i in context_positions(index - first, end - first, self.rule.spec)]
-        return self.rule.join(
-            [self._sentence("source", i).tolist() for i in places if i < index],
+        before = [i for i in places if i < index]
+        return Neighbours(
+            [self._sentence("source", i).tolist() for i in before],
             [self._sentence("source", i).tolist() for i in places if i > index],
+            [self._sentence("target", i).tolist() for i in before] if self.rule.remembers else (),
         )
 
     def batch(self, indices: Sequence[int], device: torch.device | str = "cpu") -> Batch:
-        sources = [[*self._sentence("source", i).tolist(), self.source_eos] for i in indices]
+        sources = [self._sentence("source", i).tolist() for i in indices]
         targets = [self._sentence("target", i).tolist() for i in indices]
-        return make_batch(
-            sources,
-            None if self.rule is None else [self._context(i) for i in indices],
-            targets,
-            self.bos,
-            self.eos,
-            device,
-        )
+        contexts = None
+        if self.rule is not None:
+            around = [self._around(i) for i in indices]
+            sources = [self.rule.source(*pair) for pair in zip(sources, around, strict=True)]
+            targets = [self.rule.target(*pair) for pair in zip(targets, around, strict=True)]
+            contexts = [self.rule.context(each) for each in around]
+        ended = [[*source, self.source_eos] for source in sources]
+        return make_batch(ended, contexts, targets, self.bos, self.eos, device)
 
 
 def _document_bounds(store: TokenStore) -> tuple[Ints, Ints]:
@@ -136,9 +126,25 @@ def pack(sentences: Sequence[Sequence[int]], device: torch.device | str = "cpu")
     return Packed(tokens.to(device), Segments(torch.tensor([len(s) for s in sentences], device=device)))
 
 
+def pack_contexts(contexts: Sequence[Context | None], bos: int, device: torch.device | str = "cpu") -> Contexts | None:
+    """The contexts of a batch, all of one kind; None where the rule has none. `bos` begins a remembered translation."""
+    rows = [context for context in contexts if context is not None]
+    if not rows:
+        return None
+    if not isinstance(rows[0], Before):
+        return pack(cast("list[list[int]]", rows), device)
+    histories = cast("list[Before]", rows)
+    translations = [[bos, *ids] for history in histories for ids in history.translations]
+    return History(
+        source=pack([ids for history in histories for ids in history.sources], device),
+        target=pack(translations, device) if translations else None,
+        counts=torch.tensor([len(history.sources) for history in histories], device=device),
+    )
+
+
 def make_batch(
     sources: Sequence[Sequence[int]],
-    contexts: Sequence[Sequence[int]] | None,
+    contexts: Sequence[Context | None] | None,
     targets: Sequence[Sequence[int]],
     bos: int,
     eos: int,
@@ -149,7 +155,7 @@ def make_batch(
         source=pack(sources, device),
         target_in=pack([[bos, *target] for target in targets], device),
         target_out=pack([[*target, eos] for target in targets], device).tokens,
-        context=None if contexts is None else pack(contexts, device),
+        context=None if contexts is None else pack_contexts(contexts, bos, device),
     )
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from docnmt.decoding.incremental import DecoderState
-from docnmt.model.transformer import DocumentTransformer, Packed
+from docnmt.decoding.incremental import DecoderState, State
+from docnmt.model.base import TranslationModel
+from docnmt.model.batch import Contexts, Packed
 
 EXTRA_LENGTH = 50  # a translation has at most so many pieces more than its source
 
@@ -47,9 +50,9 @@ class _Sentence:
 
 @torch.inference_mode()
 def beam_search(
-    model: DocumentTransformer,
+    model: TranslationModel,
     source: Packed,
-    context: Packed | None,
+    context: Contexts | None,
     *,
     bos: int,
     eos: int,
@@ -57,6 +60,7 @@ def beam_search(
     alpha: float = 0.6,
     nbest: int = 1,
     extra_length: int = EXTRA_LENGTH,
+    start: Callable[[Any, Any, int], State] = DecoderState,
 ) -> list[list[Hypothesis]]:
     """For each source sentence its `nbest` best translations, best first.
 
@@ -64,7 +68,7 @@ def beam_search(
     Sentences that are done leave the batch.
     """
     device = source.tokens.device
-    state = DecoderState(model, model.encode(source, context), beam)
+    state = start(model, model.encode(source, context), beam)
     limits = (source.segments.lengths + extra_length).tolist()
     results = [_Sentence(nbest, limit, alpha) for limit in limits]
     alive = torch.arange(len(results), device=device)  # which sentence each group of the batch is
@@ -73,7 +77,7 @@ def beam_search(
     words = torch.full((len(results) * beam,), bos, device=device)  # [alive * beam]
     history = torch.empty((len(results), beam, 0), dtype=torch.int64, device=device)  # [alive, beam, step]
     for length in range(1, max(limits, default=0) + 1):
-        logits = model.softmax(state.advance(words)).float()  # [alive * beam, vocabulary]
+        logits = state.logits(words)  # [alive * beam, vocabulary]
         candidates = 2 * beam if beam > 1 else 1  # a beam of one is greedy: the end of the sentence wins or it does not
         # The best of each row first: the best of all rows are among them.
         top, top_words = logits.topk(min(candidates, logits.shape[1]), dim=1)

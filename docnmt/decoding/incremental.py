@@ -7,6 +7,7 @@ decoding starts, and all hypotheses of a sentence share them. Keys and values of
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 import torch.nn.functional as F
@@ -14,6 +15,19 @@ from torch import Tensor
 
 from docnmt.model.layers import CrossAttention, join_heads, split_heads
 from docnmt.model.transformer import DocumentTransformer, Memory
+
+
+class State(Protocol):
+    """What beam search asks of a decoder: `sentences` x `beam` hypotheses in flight, row r of sentence r // beam."""
+
+    def logits(self, words: Tensor) -> Tensor:
+        """The last word of each hypothesis, [rows] -> scores of all words for the next one, [rows, vocabulary]"""
+
+    def reorder(self, rows: Tensor) -> None:
+        """Row r goes on from what row rows[r] was."""
+
+    def keep(self, sentences: Tensor) -> None:
+        """Only these sentences stay in the batch; the others are done."""
 
 
 @dataclass
@@ -30,11 +44,12 @@ class Attended:
 
 
 class DecoderState:
-    """`sentences` x `beam` hypotheses in flight. Row r belongs to sentence r // beam."""
+    """The Transformer's."""
 
     def __init__(self, model: DocumentTransformer, memory: Memory, beam: int):
         self.model, self.beam = model, beam
         self.step = 0
+        self.attended = memory.states[:0]  # what the top layer's source attention found at the last step, [rows, width]
         mask = memory.segments.attention_mask
         self.sources = [
             Attended(*layer.source_attention.memory(memory.states, memory.segments), mask) for layer in model.decoder
@@ -54,6 +69,9 @@ class DecoderState:
         none = memory.states.new_empty(rows, config.heads, 0, config.width // config.heads)
         self.keys, self.values = [none] * len(model.decoder), [none] * len(model.decoder)
 
+    def logits(self, words: Tensor) -> Tensor:
+        return self.model.softmax(self.advance(words)).float()
+
     def advance(self, words: Tensor) -> Tensor:
         """The last word of each hypothesis, [rows] -> T^(N_t) for the next one, [rows, width]"""
         model = self.model
@@ -64,8 +82,8 @@ class DecoderState:
             if layer.context is not None and context is not None:
                 sublayer = self._attend(layer.context.attention, e, context)
                 e = layer.context.connection(e, sublayer)
-            g = layer.after_source_attention(e, self._attend(layer.source_attention, e, self.sources[n]))
-            t = layer.after_feed_forward(g, layer.feed_forward(g))
+            self.attended = self._attend(layer.source_attention, e, self.sources[n])
+            t = layer.finish(e, self.attended)
         self.step += 1
         return t
 
@@ -85,12 +103,10 @@ class DecoderState:
         return attention.output(join_heads(heads).flatten(0, 1))
 
     def reorder(self, rows: Tensor) -> None:
-        """Row r goes on from what row rows[r] was."""
         for n in range(len(self.keys)):
             self.keys[n], self.values[n] = self.keys[n][rows], self.values[n][rows]
 
     def keep(self, sentences: Tensor) -> None:
-        """Only these sentences stay in the batch; the others are done."""
         rows = (sentences[:, None] * self.beam + torch.arange(self.beam, device=sentences.device)).flatten()
         self.reorder(rows)
         for attended in (*self.sources, *self.contexts):

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import TypedDict, TypeVar, Unpack
+from typing import TypedDict, TypeVar, Unpack, cast
 
 import numpy as np
 import torch
 
-from docnmt.corpora.batches import ContextRule, make_batch, pack
+from docnmt.corpora.batches import make_batch, pack, pack_contexts
+from docnmt.corpora.contexts import Context, ContextRule, Ids, Neighbours
 from docnmt.corpora.subwords import Subwords
 from docnmt.decoding.beam import Hypothesis, beam_search
 from docnmt.device import choose_device
@@ -88,7 +89,7 @@ class _Unit:
     """What is decoded at once: a sentence, or a part of one that is too long; with its context."""
 
     source: list[int]
-    context: list[int] | None
+    context: Context | None
     best: list[Hypothesis] | None = None
 
 
@@ -129,9 +130,13 @@ class Translator:
         """Translates documents as they come. `context_from` gives other documents to take the contexts from, sentence
         by sentence (to show what a wrong context does)."""
         chosen = replace(self.options, **changes)
+        rule = self._rule(chosen.context)
         for window in _windows(_with_contexts(documents, context_from), self.WINDOW):
-            units = [self._units(document, others, chosen) for document, others in window]
-            self._decode([unit for document in units for sentence in document for unit in sentence], chosen)
+            if rule is not None and rule.remembers:
+                units = self._decode_in_order(window, rule, chosen)
+            else:
+                units = [self._units(document, others, rule) for document, others in window]
+                self._decode([unit for document in units for sentence in document for unit in sentence], chosen)
             for (document, _), sentences in zip(window, units, strict=True):
                 yield TranslatedDocument(document.id, tuple(self._join(parts, chosen.nbest) for parts in sentences))
 
@@ -143,14 +148,16 @@ class Translator:
         context_from: Iterable[Document] | None = None,
     ) -> Iterator[list[SentenceScore]]:
         """For each document the log-probabilities of its own target sentences."""
+        rule = self._rule(context)
         for window in _windows(_with_contexts(documents, context_from), self.WINDOW):
-            sources, contexts, targets = [], [], []
+            sources, targets, around = [], [], []
             for document, others in window:
-                ids, around = self._encode(document.source, others, context)
-                sources += ids
-                contexts += around
-                targets += self.target.encode(document.target)
-            scores = self._score_all(sources, contexts, targets)
+                found = self.target.encode(document.target)
+                sources += self.source.encode(document.source)
+                targets += found
+                # A system that remembers its translations is given the reference's.
+                around += self._around(document.source, others, rule, found)
+            scores = self._score_all(sources, targets, around, rule)
             for document, _ in window:
                 yield list(islice(scores, len(document)))
 
@@ -163,16 +170,16 @@ class Translator:
         """
         rule, waiting = self._rule(context), iter(choices)
         while window := list(islice(waiting, max(1, self.WINDOW // 4))):  # a choice is several sentences
-            sources, contexts, targets = [], [], []
+            sources, targets, around = [], [], []
             for document, position, translations in window:
-                around = () if rule is None else context_positions(position, len(document), rule.spec)
-                places = sorted((position, *around))
+                visible = () if rule is None else context_positions(position, len(document), rule.spec)
+                places = sorted((position, *visible))
                 ids = self.source.encode([document.sentences[i] for i in places])
                 at = places.index(position)
                 sources += [ids[at]] * len(translations)
-                contexts += [None if rule is None else rule.of(ids, at)] * len(translations)
+                around += [Neighbours() if rule is None else rule.around(ids, at)] * len(translations)
                 targets += self.target.encode(translations)
-            scores = self._score_all(sources, contexts, targets)
+            scores = self._score_all(sources, targets, around, rule)
             for _, _, translations in window:
                 yield list(islice(scores, len(translations)))
 
@@ -185,47 +192,89 @@ class Translator:
             context = ContextSpec.parse(context)
         return self.card.rule(self.source, context)
 
-    def _encode(
-        self, sentences: Sequence[str], others: Sequence[str], context: ContextSpec | str | None
-    ) -> tuple[list[list[int]], list[list[int] | None]]:
-        rule = self._rule(context)
-        ids = self.source.encode(sentences)
-        around = ids if others is sentences else self.source.encode(others)
-        return ids, [None if rule is None else rule.of(around, i) for i in range(len(ids))]
+    def _around(
+        self,
+        sentences: Sequence[str],
+        others: Sequence[str],
+        rule: ContextRule | None,
+        translations: Sequence[Ids] = (),
+    ) -> list[Neighbours]:
+        """The neighbours of each sentence, taken from `others`."""
+        if rule is None:
+            return [Neighbours()] * len(sentences)
+        ids = self.source.encode(others)
+        return [rule.around(ids, i, translations) for i in range(len(sentences))]
 
-    def _units(self, document: Document, others: Sequence[str], options: Options) -> list[list[_Unit]]:
-        """For each sentence its units: none for an empty one, several for one beyond the model's length."""
-        ids, contexts = self._encode(document.sentences, others, options.context)
-        result = []
-        for number, (sentence, context) in enumerate(zip(ids, contexts, strict=True), 1):
-            parts = split_long(sentence, self.card.model.max_length, self.source)
-            if len(parts) > 1:
-                warnings.warn(
-                    f"document {document.id}, sentence {number}: {len(sentence):,} pieces, more than the model's "
-                    f"{self.card.model.max_length:,}; translated in {len(parts)} parts",
-                    stacklevel=2,
-                )
-            result.append([_Unit([*part, self.source.eos], context) for part in parts])
-        return result
+    def _units(self, document: Document, others: Sequence[str], rule: ContextRule | None) -> list[list[_Unit]]:
+        """For each sentence its units."""
+        around = self._around(document.sentences, others, rule)
+        ids = self.source.encode(document.sentences)
+        return [self._parts(document.id, i, sentence, around[i], rule) for i, sentence in enumerate(ids)]
+
+    def _parts(
+        self, document: str, position: int, sentence: list[int], around: Neighbours, rule: ContextRule | None
+    ) -> list[_Unit]:
+        """None for an empty sentence, several for one beyond the model's length."""
+        parts = split_long(sentence, self.card.model.max_length, self.source)
+        if len(parts) > 1:
+            warnings.warn(
+                f"document {document}, sentence {position + 1}: {len(sentence):,} pieces, more than the model's "
+                f"{self.card.model.max_length:,}; translated in {len(parts)} parts",
+                stacklevel=2,
+            )
+        if rule is None:
+            return [_Unit([*part, self.source.eos], None) for part in parts]
+        context = rule.context(around)
+        return [_Unit([*rule.source(part, around), self.source.eos], context) for part in parts]
+
+    def _decode_in_order(
+        self, window: list[tuple[Document, Sequence[str]]], rule: ContextRule, options: Options
+    ) -> list[list[list[_Unit]]]:
+        """A sentence of each document at a time: what was written for the ones before is part of the next one's
+        context. Contexts from other documents have their own translations, made first."""
+        foreign = [Document(d.id, tuple(others)) for d, others in window if others is not d.sentences]
+        theirs = self._decode_in_order([(d, d.sentences) for d in foreign], rule, options) if foreign else []
+        written = {d.id: [self._written(parts) for parts in units] for d, units in zip(foreign, theirs, strict=True)}
+        sources = [self.source.encode(document.sentences) for document, _ in window]
+        contexts = [
+            ids if others is document.sentences else self.source.encode(others)
+            for (document, others), ids in zip(window, sources, strict=True)
+        ]
+        units: list[list[list[_Unit]]] = [[] for _ in window]
+        own: list[list[list[int]]] = [[] for _ in window]
+        for position in range(max(len(document) for document, _ in window)):
+            here = [n for n, (document, _) in enumerate(window) if position < len(document)]
+            for n in here:
+                document = window[n][0]
+                around = rule.around(contexts[n], position, written.get(document.id, own[n]))
+                units[n].append(self._parts(document.id, position, sources[n][position], around, rule))
+            self._decode([unit for n in here for unit in units[n][position]], options)
+            for n in here:
+                own[n].append(self._written(units[n][position]))
+        return units
+
+    def _written(self, parts: list[_Unit]) -> list[int]:
+        return [token for part in parts for token in (part.best or [Hypothesis(0, 0, ())])[0].tokens]
 
     def _decode(self, units: list[_Unit], options: Options) -> None:
         order = sorted(range(len(units)), key=lambda i: (len(units[i].source), len(units[i].context or ())))
         sizes = [(len(units[i].source), len(units[i].context or ())) for i in order]
         for places in within_budget(sizes, options.batch_tokens):
             batch = [units[order[place]] for place in places]
-            contexts = [unit.context for unit in batch if unit.context is not None]
             found = beam_search(
                 self.model,
                 pack([unit.source for unit in batch], self.device),
-                pack(contexts, self.device) if contexts else None,
+                pack_contexts([unit.context for unit in batch], self.target.bos, self.device),
                 bos=self.target.bos,
                 eos=self.target.eos,
                 beam=options.beam,
                 alpha=options.length_penalty,
                 nbest=options.nbest,
+                start=self.card.system.state,
             )
+            rule = self._rule(options.context)
             for unit, hypotheses in zip(batch, found, strict=True):
-                unit.best = hypotheses
+                unit.best = [replace(h, tokens=tuple(rule.own(h.tokens))) if rule else h for h in hypotheses]
 
     def _join(self, parts: list[_Unit], nbest: int) -> TranslatedSentence:
         if not parts:
@@ -244,18 +293,23 @@ class Translator:
 
     @torch.inference_mode()
     def _score_all(
-        self, sources: list[list[int]], contexts: list[list[int] | None], targets: list[list[int]]
+        self, sources: list[list[int]], targets: list[list[int]], around: list[Neighbours], rule: ContextRule | None
     ) -> Iterator[SentenceScore]:
         results: list[SentenceScore | None] = [None] * len(sources)
-        order = np.lexsort(([len(s) for s in sources], [len(t) for t in targets]))
-        sizes = [(len(sources[i]) + len(targets[i]) + 2, len(contexts[i] or ())) for i in order]
+        contexts: list[Context | None] = [None] * len(sources)
+        read, written = cast("list[Ids]", sources), cast("list[Ids]", targets)
+        if rule is not None:
+            contexts = [rule.context(each) for each in around]
+            read = [rule.source(*pair) for pair in zip(sources, around, strict=True)]
+            written = [rule.target(*pair) for pair in zip(targets, around, strict=True)]
+        order = np.lexsort(([len(s) for s in read], [len(t) for t in written]))
+        sizes = [(len(read[i]) + len(written[i]) + 2, len(contexts[i] or ())) for i in order]
         for places in within_budget(sizes, self.options.batch_tokens):
             rows = [order[place] for place in places]
-            around = [contexts[i] for i in rows]
             batch = make_batch(
-                [[*sources[i], self.source.eos] for i in rows],
-                None if around[0] is None else [c for c in around if c is not None],
-                [targets[i] for i in rows],
+                [[*read[i], self.source.eos] for i in rows],
+                [contexts[i] for i in rows],
+                [written[i] for i in rows],
                 self.target.bos,
                 self.target.eos,
                 self.device,
@@ -263,8 +317,9 @@ class Translator:
             _, log_probabilities = self.model.loss(batch)
             found = log_probabilities.split(batch.target_in.segments.lengths.tolist())
             for i, values in zip(rows, found, strict=True):
+                own = values.tolist()[len(written[i]) - len(targets[i]) :]  # what the rule put before is not told
                 pieces = self.target.pieces([*targets[i], self.target.eos])
-                results[i] = SentenceScore(tuple(pieces), tuple(values.tolist()))
+                results[i] = SentenceScore(tuple(pieces), tuple(own))
         return (result for result in results if result is not None)
 
 

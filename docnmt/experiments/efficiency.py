@@ -75,6 +75,8 @@ class _Training:
             tokens += int(self.examples.target_lengths[rows].sum())
             self.model.loss(self.examples.batch(rows.tolist(), self.device), 0.1)[0].backward()
             self.model.zero_grad()
+        if self.device.type == "cuda":  # which goes on by itself after it was told what to do
+            torch.cuda.synchronize()
         return tokens * self.words_a_token / (time.perf_counter() - started)
 
 

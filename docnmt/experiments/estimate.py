@@ -13,7 +13,9 @@ from docnmt.corpora.batches import make_batch
 from docnmt.corpora.prepare import Prepared
 from docnmt.device import choose_device
 from docnmt.experiments.runs import Run
-from docnmt.model.transformer import Batch, DocumentTransformer
+from docnmt.model.base import TranslationModel
+from docnmt.model.batch import Batch
+from docnmt.systems import system_of
 
 SAMPLE_TOKENS = 1_000
 
@@ -98,8 +100,9 @@ class Stopwatch:
         )
 
 
-def build(recipe: Recipe, context: ContextConfig, shape: Shape) -> DocumentTransformer:
-    return DocumentTransformer(recipe.model, context, shape.source_vocabulary, shape.target_vocabulary)
+def build(recipe: Recipe, context: ContextConfig, shape: Shape) -> TranslationModel:
+    system = system_of(recipe.model.kind, context.kind)
+    return system.model(recipe.model, context, shape.source_vocabulary, shape.target_vocabulary)
 
 
 def spoken(seconds: float) -> str:

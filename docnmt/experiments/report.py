@@ -22,7 +22,7 @@ from docnmt.training.record import read_record
 if TYPE_CHECKING:
     from docnmt.experiments.job import Job
 
-LENGTHS = ((1, 5), (6, 10), (11, 20), (21, 30), (31, None))  # source words
+LENGTHS = ((1, 5), (6, 10), (11, 20), (21, 30), (31, None))  # source pieces: Chinese has no words to count
 POSITIONS = ((1, 1), (2, 2), (3, 3), (4, 5), (6, 10), (11, None))  # in the document, from 1
 FEWEST = 20  # sentences in a bin, to say anything about it
 
@@ -72,11 +72,12 @@ def gains(job: Job) -> list[str | Table]:
     if job.scoreboard.metric.segment != "sentence":
         return []
     test = job.parts.whole.test
-    lengths = np.array([len(sentence.split()) for document in test.documents for sentence in document.source])
+    sources = [sentence for document in test.documents for sentence in document.source]
+    lengths = np.array([len(pieces) for pieces in job.prepared.source.encode(sources)])
     places = np.array([place for document in test.documents for place in range(1, len(document) + 1)])
     figures: list[str | Table] = []
     for title, x, values, bins in (
-        ("Gain by sentence length", "source words", lengths, LENGTHS),
+        ("Gain by sentence length", "source pieces", lengths, LENGTHS),
         ("Gain by position in the document", "sentence", places, POSITIONS),
     ):
         masks = {_range(*each): _inside(values, *each) for each in bins}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -65,6 +66,8 @@ def read_test_set(files: CorpusFiles, recipe: Recipe) -> TestSet:
     languages = (recipe.data.source_language, recipe.data.target_language)
     on_bad = SkipBad() if recipe.data.skip_bad else raise_bad
     documents = list(read_corpus(files, languages=languages, on_bad=on_bad, limit=recipe.data.max_characters))
+    if isinstance(on_bad, SkipBad) and on_bad.counts:
+        warnings.warn(f"{files}: {on_bad.report()}", stacklevel=1)
     references: Sequence[Sequence[str]] = [[sentence for d in documents for sentence in d.target]]
     if detect_format(files) in SEVERAL_REFERENCES and not files.swap:
         references = _all_references(files, documents, recipe.data.target_language)

@@ -6,36 +6,16 @@ P(y | x; theta_s) is a special case of P(y | X_<k, x; theta_s, theta_d).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import torch
 from torch import Tensor, nn
 
 from docnmt.config import ContextConfig, ModelConfig
-from docnmt.errors import DocnmtError
-from docnmt.model.context import ContextAttention, ContextEncoder, is_document_parameter
+from docnmt.model.base import TranslationModel
+from docnmt.model.batch import Batch, Contexts, Packed
+from docnmt.model.context import ContextAttention, ContextEncoder
 from docnmt.model.layers import CrossAttention, Dropout, Embedding, FeedForward, Residual, SelfAttention
-from docnmt.model.loss import smoothed_cross_entropy
 from docnmt.model.segments import Segments
-
-
-class Packed(NamedTuple):
-    """Token ids of many segments in one row, and where each segment lies."""
-
-    tokens: Tensor  # [tokens]
-    segments: Segments
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Sentence pairs for training or scoring; `context` is None where the context modules are to be passed over."""
-
-    source: Packed  # each sentence with its end mark
-    target_in: Packed  # y_0 = begin, y_1 ... y_{J-1}
-    target_out: Tensor  # y_1 ... y_J = end, [target tokens]
-    context: Packed | None = None
 
 
 class Memory(NamedTuple):
@@ -43,8 +23,16 @@ class Memory(NamedTuple):
 
     states: Tensor  # S^(N_s), [source tokens, width]
     segments: Segments
-    context: Tensor | None  # C^(N_c), [context tokens, width]
-    context_segments: Segments | None
+    context: Tensor | None = None  # C^(N_c), [context tokens, width]
+    context_segments: Segments | None = None
+    remembered: Any = None  # what another system keeps of the sentences before
+
+
+class Decoded(NamedTuple):
+    """The decoder's top layer at every position of the target."""
+
+    states: Tensor  # T^(N_t), [target tokens, width]
+    attended: Tensor  # what its source attention found, [target tokens, width]
 
 
 class EncoderLayer(nn.Module):
@@ -77,21 +65,26 @@ class DecoderLayer(nn.Module):
         self.after_feed_forward = Residual(model.width, model.dropout)
 
     def forward(self, t: Tensor, segments: Segments, memory: Memory) -> Tensor:
+        return self.finish(*self.attend(t, segments, memory))
+
+    def attend(self, t: Tensor, segments: Segments, memory: Memory) -> tuple[Tensor, Tensor]:
+        """The state before source attention and what that attention found."""
         e = self.after_attention(t, self.attention(t, segments))  # E^(n) = MultiHead(T^(n-1), T^(n-1), T^(n-1))
         if self.context is not None and memory.context is not None:
             e = self.context(e, segments, memory.context, memory.context_segments)  # F^(n) = MultiHead(E^(n), C, C)
-        g = self.source_attention(e, segments, memory.states, memory.segments)  # G^(n) = MultiHead(F^(n), S, S)
-        g = self.after_source_attention(e, g)
+        return e, self.source_attention(e, segments, memory.states, memory.segments)
+
+    def finish(self, e: Tensor, attended: Tensor) -> Tensor:
+        g = self.after_source_attention(e, attended)  # G^(n) = MultiHead(F^(n), S, S)
         return self.after_feed_forward(g, self.feed_forward(g))  # T^(n) = [FNN(G_1); ...; FNN(G_j)]
 
 
-class DocumentTransformer(nn.Module):
+class DocumentTransformer(TranslationModel):
     encoder: list[EncoderLayer]  # module lists, named here by what they hold
     decoder: list[DecoderLayer]
 
     def __init__(self, model: ModelConfig, context: ContextConfig, source_vocabulary: int, target_vocabulary: int):
-        super().__init__()
-        self.model_config, self.context_config = model, context
+        super().__init__(model, context)
         self.source_embedding = Embedding(source_vocabulary, model.width)
         self.target_embedding = Embedding(target_vocabulary, model.width)
         self.dropout = Dropout(model.dropout)
@@ -125,9 +118,10 @@ class DocumentTransformer(nn.Module):
         segments = packed.segments
         return self.dropout(embedding(packed.tokens, segments.positions, segments.longest))  # [tokens, width]
 
-    def encode(self, source: Packed, context: Packed | None = None) -> Memory:
+    def encode(self, source: Packed, context: Contexts | None = None) -> Memory:
         c, context_segments = None, None
         if self.context_encoder is not None and context is not None:
+            assert isinstance(context, Packed)
             context_segments = context.segments
             c = self.context_encoder(self.embed(self.source_embedding, context), context_segments)  # C^(N_c)
         s = self.embed(self.source_embedding, source)  # S^(0) = X
@@ -135,37 +129,13 @@ class DocumentTransformer(nn.Module):
             s = layer(s, source.segments, c, context_segments)
         return Memory(s, source.segments, c, context_segments)
 
+    def decode(self, target_in: Packed, memory: Memory) -> Decoded:
+        t = self.embed(self.target_embedding, target_in)  # T^(0) = Y
+        for layer in self.decoder:
+            e, attended = layer.attend(t, target_in.segments, memory)
+            t = layer.finish(e, attended)
+        return Decoded(t, attended)
+
     def forward(self, batch: Batch) -> Tensor:
         """T^(N_t), [target tokens, width]"""
-        memory = self.encode(batch.source, batch.context)
-        t = self.embed(self.target_embedding, batch.target_in)  # T^(0) = Y
-        for layer in self.decoder:
-            t = layer(t, batch.target_in.segments, memory)
-        return t
-
-    def loss(self, batch: Batch, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
-        """The smoothed cross-entropy summed over tokens, and each target token's log-probability."""
-        return smoothed_cross_entropy(self(batch), self.softmax.weight, batch.target_out, smoothing)
-
-    # ---- theta = theta_s + theta_d ----
-
-    def sentence_parameters(self) -> Iterator[tuple[str, nn.Parameter]]:
-        """theta_s"""
-        return ((n, p) for n, p in self.named_parameters() if not is_document_parameter(n))
-
-    def document_parameters(self) -> Iterator[tuple[str, nn.Parameter]]:
-        """theta_d"""
-        return ((n, p) for n, p in self.named_parameters() if is_document_parameter(n))
-
-    @torch.no_grad()
-    def load_weights(self, weights: dict[str, Tensor]) -> list[str]:
-        """Takes over every weight that fits by name; returns the names of those the given weights do not have."""
-        own = dict(self.named_parameters())
-        for name, value in weights.items():
-            if name not in own or own[name].shape != value.shape:
-                raise DocnmtError(
-                    f"the weights do not fit the model: {name} has shape {tuple(value.shape)}\n"
-                    "  Use weights and settings of the same model."
-                )
-            own[name].copy_(value)
-        return [name for name in own if name not in weights]
+        return self.decode(batch.target_in, self.encode(batch.source, batch.context)).states

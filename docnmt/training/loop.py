@@ -24,7 +24,7 @@ from docnmt.config import HardwareConfig, StepConfig
 from docnmt.corpora.batches import Examples, Stream
 from docnmt.errors import DocnmtError, Interrupted
 from docnmt.files_on_disk import folder_atomically, remove_unfinished
-from docnmt.model.transformer import DocumentTransformer
+from docnmt.model.base import TranslationModel
 from docnmt.model_folder import load_weights, save_weights, weights_of
 from docnmt.progress import Progress
 from docnmt.training.checkpoint import Checkpoints, State
@@ -37,14 +37,14 @@ from docnmt.training.validation import Validation
 # Settings that may change between the parts of a run: they say how long it goes on, not what it computes.
 FREE_SETTINGS = ("updates", "patience", "checkpoint_every", "average")
 # Settings that came later than some checkpoints: what a run did before they had a name.
-LATER_SETTINGS = {"step.corpora": "all", "step.context_from": "own"}
+LATER_SETTINGS = {"step.corpora": "all", "step.context_from": "own", "model.kind": "transformer"}
 
 
 class Trainer:
     def __init__(
         self,
         folder: Path,
-        model: DocumentTransformer,
+        model: TranslationModel,
         examples: Examples,
         config: StepConfig,
         *,
@@ -64,7 +64,7 @@ class Trainer:
             raise DocnmtError("hardware.bf16: this GPU does not have it\n  Set hardware.bf16 = false.")
         self.autocast = torch.autocast(self.device.type, torch.bfloat16, enabled=hardware.bf16)
         if hardware.compile:
-            model.forward = torch.compile(model.forward, dynamic=True)  # type: ignore[method-assign]
+            model.forward = torch.compile(model.forward, dynamic=True)
         self.trained = {name: p for name, p in model.named_parameters() if p.requires_grad}
         self.optimizer = torch.optim.Adam(self.trained.values(), lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True)
         self.stream = Stream(examples, config.batch_tokens, seed)

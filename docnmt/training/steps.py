@@ -14,17 +14,19 @@ from typing import Any
 import torch
 
 from docnmt.config import ContextConfig, ModelConfig, Recipe, StepConfig
-from docnmt.corpora.batches import ContextRule, Examples
+from docnmt.corpora.batches import Examples
+from docnmt.corpora.contexts import ContextRule
 from docnmt.corpora.prepare import Prepared, prepare
 from docnmt.corpora.readers import read_corpus
 from docnmt.corpora.store import TokenStore
 from docnmt.device import choose_device
 from docnmt.document import NO_CONTEXT, ParallelDocument
 from docnmt.errors import DocnmtError, SkipBad, raise_bad
+from docnmt.model.base import TranslationModel
 from docnmt.model.context import is_document_parameter
-from docnmt.model.transformer import DocumentTransformer
 from docnmt.model_folder import LoadedModel, ModelCard, load_card, load_weights, read_notes, save_model
 from docnmt.progress import Progress
+from docnmt.systems import system_of
 from docnmt.training.loop import FREE_SETTINGS, Trainer
 from docnmt.training.parallel import Group, join_group
 from docnmt.training.validation import Validator
@@ -137,13 +139,14 @@ def _with_model_of(recipe: Recipe, folder: Path | None) -> Recipe:
     return replace(recipe, model=replace(load_card(folder).model, dropout=recipe.model.dropout), subwords=subwords)
 
 
-def _new_model(seed: int, model: ModelConfig, context: ContextConfig, run: Run) -> DocumentTransformer:
+def _new_model(seed: int, model: ModelConfig, context: ContextConfig, run: Run) -> TranslationModel:
     torch.manual_seed(seed)
-    return DocumentTransformer(model, context, len(run.prepared.source), len(run.prepared.target)).to(run.device)
+    system = system_of(model.kind, context.kind)
+    return system.model(model, context, len(run.prepared.source), len(run.prepared.target)).to(run.device)
 
 
 def _train_and_save(
-    step: str, run: Run, model: DocumentTransformer, stores: list[TokenStore], config: StepConfig, notes: dict[str, Any]
+    step: str, run: Run, model: TranslationModel, stores: list[TokenStore], config: StepConfig, notes: dict[str, Any]
 ) -> Path:
     recipe, prepared, folder = run.recipe, run.prepared, run.folder(step)
     card = ModelCard(

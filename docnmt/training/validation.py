@@ -8,7 +8,8 @@ from typing import Any
 import sacrebleu
 import torch
 
-from docnmt.corpora.batches import ContextRule, Examples, in_order
+from docnmt.corpora.batches import Examples, in_order
+from docnmt.corpora.contexts import ContextRule
 from docnmt.corpora.store import TokenStore
 from docnmt.decoding.translator import Translator
 from docnmt.document import NO_CONTEXT, Document, ParallelDocument

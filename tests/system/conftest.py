@@ -25,7 +25,7 @@ from docnmt.model.context import is_document_parameter
 from docnmt.model.transformer import DocumentTransformer
 from docnmt.model_folder import load_card
 
-ROOT = Path(cli.__file__).parents[1]  # what holds the package, for processes of their own
+ROOT = Path(cli.__file__).parents[2]  # what holds the package, for processes of their own
 
 WIDE = "1000"  # columns of the terminal, so that no message is broken
 

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docnmt.corpora.batches import (
-    ContextRule,
     Examples,
     Position,
     Stream,
@@ -20,6 +19,7 @@ from docnmt.corpora.batches import (
     make_batch,
     pack,
 )
+from docnmt.corpora.contexts import ContextRule
 from docnmt.document import ContextSpec, ParallelDocument
 from tests.builders import BOS, EOS, make_store, parallel_documents, subwords
 

@@ -50,7 +50,7 @@ def test_every_recipe_that_comes_along_loads(path):
     [
         ("modle = 3", "unknown key 'modle'\n  Did you mean 'model'?"),
         ("[model]\nwidht = 3", "unknown key 'widht'\n  Did you mean 'width'?"),
-        ("[model]\nqqq = 3", "Known keys: width, "),
+        ("[model]\nqqq = 3", "Known keys: kind, width, "),
         ('[[data.documents]]\npaht = "x"', "Did you mean 'path'?"),
         ("model = 3", "expected a table, found 3"),
         ('[model]\nwidth = "3"', "width: expected int, found '3'"),

@@ -19,7 +19,8 @@ from docnmt.config import (
     SentenceStepConfig,
     StepConfig,
 )
-from docnmt.corpora.batches import ContextRule, Examples, epoch_batches
+from docnmt.corpora.batches import Examples, epoch_batches
+from docnmt.corpora.contexts import ContextRule
 from docnmt.corpora.files import CorpusFiles
 from docnmt.corpora.prepare import _content_hash
 from docnmt.corpora.readers import read_corpus, read_pairs

@@ -18,6 +18,7 @@ import torch
 from numpy.typing import NDArray
 
 from docnmt.corpora.batches import make_batch
+from docnmt.corpora.contexts import Context
 from docnmt.decoding.translator import Translator, within_budget
 from docnmt.document import Document, ParallelDocument
 from docnmt.errors import DocnmtError
@@ -26,7 +27,7 @@ from docnmt.evaluation.metrics import Metric, make_metric
 from docnmt.evaluation.significance import Difference, Interval, compare, interval
 from docnmt.evaluation.words import Word, words
 from docnmt.files_on_disk import write_atomically
-from docnmt.model.transformer import Batch
+from docnmt.model.batch import Batch
 from docnmt.progress import Progress
 
 Floats = NDArray[np.float64]
@@ -146,7 +147,7 @@ class Encoded:
     translator: Translator
     sources: list[list[int]]
     targets: list[list[int]]
-    contexts: Mapping[str, list[list[int]]]
+    contexts: Mapping[str, list[Context | None]]
 
     def batches(self, among: Sequence[int] | None = None) -> Iterator[list[int]]:
         """Sentences (of those given) that go together. Under every context they are the same ones, so that rounding,
@@ -154,7 +155,7 @@ class Encoded:
         chosen = range(len(self.sources)) if among is None else among
         order = sorted(chosen, key=lambda i: (len(self.targets[i]), len(self.sources[i])))
         sizes = [
-            (len(self.sources[i]) + len(self.targets[i]) + 2, max(len(ids[i]) for ids in self.contexts.values()))
+            (len(self.sources[i]) + len(self.targets[i]) + 2, max(len(ids[i] or ()) for ids in self.contexts.values()))
             for i in order
         ]
         for places in within_budget(sizes, self.translator.options.batch_tokens):
@@ -177,7 +178,7 @@ def encode(translator: Translator, documents: Iterable[ParallelDocument], contex
     for document in documents:
         sources += translator.source.encode(document.source)
         targets += translator.target.encode(document.target)
-    found: dict[str, list[list[int]]] = {}
+    found: dict[str, list[Context | None]] = {}
     for name, kind in contexts.items():
         rule = translator.card.rule(translator.source, kind.context)
         found[name] = []
@@ -275,6 +276,8 @@ def translation_quality(
 ) -> Quality:
     """BLEU, lower case, of translations under each context, decoded as the model is meant to decode."""
     check_has_context(translator, documents)
+    # First, as a tokenizer may be missing, which is better found before translating.
+    metric = make_metric("bleu", language=translator.card.target_language, lowercase=True)
     shown = progress or Progress(quiet=True)
     translations = {}
     for name, kind in contexts_of(translator, documents, seed).items():
@@ -284,7 +287,6 @@ def translation_quality(
             results, f"translate, context {name}", total=total, unit="sentences", size=lambda d: len(d.sentences)
         )
         translations[name] = tuple(sentence.text for document in tracked for sentence in document.sentences)
-    metric = make_metric("bleu", language=translator.card.target_language, lowercase=True)
     references = [[sentence for document in documents for sentence in document.target]]
     places = np.repeat(np.arange(len(documents)), [len(document) for document in documents])
     rows = {name: metric.statistics(texts, references) for name, texts in translations.items()}

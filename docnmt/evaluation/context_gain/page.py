@@ -38,10 +38,7 @@ def context_gain_page(
     data = {
         "languages": [translator.card.source_language, translator.card.target_language],
         "gated": context.connection == "gate",
-        "layers": {
-            side: len(layers) if context.integration in (side, "both") else 0
-            for side, layers in (("encoder", translator.model.encoder), ("decoder", translator.model.decoder))
-        },
+        "layers": {side: sum(name.startswith(side) for name in trace) for side in ("encoder", "decoder")},
         "sentences": shown,
     }
     total = len(figures.gain.tokens)

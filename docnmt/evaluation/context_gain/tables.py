@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from docnmt.evaluation.breakdown import FEW
 from docnmt.evaluation.context_gain.gain import ContextGain, Gain, Quality, WordGain
 from docnmt.evaluation.controls import NONE, SHUFFLED, TRUE
 from docnmt.evaluation.significance import Interval
@@ -87,6 +88,8 @@ class Figures:
             "another document; repeated: the sentence itself, as often as it has context sentences.",
             f"Intervals: bootstrap over documents, 1,000 resamples, seed {self.seed}.",
         ]
+        if len(gain.documents) < FEW:
+            table.notes.append(f"Only {len(gain.documents)} documents: the bootstrap is rough.")
         return table
 
     def positions(self) -> Table:

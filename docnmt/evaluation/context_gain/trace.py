@@ -19,6 +19,7 @@ from docnmt.decoding.translator import Translator
 from docnmt.document import ParallelDocument
 from docnmt.evaluation.context_gain.gain import check_has_context, encode, own_contexts
 from docnmt.evaluation.controls import TRUE
+from docnmt.model.base import TranslationModel
 from docnmt.model.context import ContextAttention, Gate
 from docnmt.model.layers import CrossAttention, split_heads
 from docnmt.model.segments import Segments
@@ -42,11 +43,13 @@ Trace = dict[str, Sublayer]  # "encoder 1", "encoder 2" ... "decoder 1" ..., in 
 
 
 @contextmanager
-def traced(model: DocumentTransformer) -> Iterator[Trace]:
-    """What is yielded holds, after each pass through the model, what its context sub-layers did in that pass."""
+def traced(model: TranslationModel) -> Iterator[Trace]:
+    """What is yielded holds, after each pass through the model, what its context sub-layers did in that pass; nothing
+    for systems that have none of the paper's."""
     trace: Trace = {}
     handles: list[RemovableHandle] = []
-    for side, layers in (("encoder", model.encoder), ("decoder", model.decoder)):
+    sides = (("encoder", model.encoder), ("decoder", model.decoder)) if isinstance(model, DocumentTransformer) else ()
+    for side, layers in sides:
         for number, layer in enumerate(layers, 1):
             if isinstance(layer.context, ContextAttention):
                 handles += _watch(layer.context, f"{side} {number}", trace)

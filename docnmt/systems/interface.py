@@ -1,0 +1,24 @@
+"""What a system is: a model made from a recipe's settings, what it sees of a document, how it decodes word by word."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from docnmt.config import ContextConfig, ModelConfig
+from docnmt.corpora.contexts import ContextRule
+from docnmt.decoding.incremental import DecoderState, State
+from docnmt.model.base import TranslationModel
+
+
+@dataclass(frozen=True)
+class System:
+    """The parameters that step 2 adds lie under modules whose names start with "context"; the rest is the base.
+
+    Without a context the model is its sentence-level base.
+    """
+
+    model: Callable[[ModelConfig, ContextConfig, int, int], TranslationModel]  # the last two: sizes of vocabularies
+    rule: Callable[[ContextConfig], type[ContextRule]] = lambda _: ContextRule  # what it sees: `Batch.context`
+    state: Callable[[Any, Any, int], State] = DecoderState  # of the model, what it encoded, and the beam

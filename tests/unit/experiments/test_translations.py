@@ -1,0 +1,34 @@
+"""Test sets as `docnmt tables` reads them."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+
+import pytest
+
+from docnmt.config import Recipe
+from docnmt.corpora.files import CorpusFiles
+from docnmt.experiments.translations import read_test_set
+
+
+@pytest.fixture
+def skipping() -> Recipe:
+    recipe = Recipe()
+    return replace(recipe, data=replace(recipe.data, skip_bad=True))
+
+
+def test_what_is_skipped_of_a_test_set_is_said(tmp_path, skipping):
+    path = tmp_path / "test.tsv"
+    path.write_text("a\tUn.\tOne.\na\tDeux\x01.\tTwo.\nb\tTrois.\tThree.\n", encoding="utf-8")
+    with pytest.warns(UserWarning, match="test.tsv: skipped 1 bad places"):
+        found = read_test_set(CorpusFiles(path=str(path)), skipping)
+    assert found.references == [["One.", "Three."]]
+
+
+def test_of_a_good_test_set_nothing_is_said(tmp_path, skipping):
+    path = tmp_path / "test.tsv"
+    path.write_text("a\tUn.\tOne.\nb\tTrois.\tThree.\n", encoding="utf-8")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert read_test_set(CorpusFiles(path=str(path)), skipping).references == [["One.", "Three."]]
