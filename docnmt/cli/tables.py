@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 
 from docnmt.cli.options import Verbs, add_json, add_set, check_outputs, recipe_of
+from docnmt.errors import DocnmtError
 
 
 def add(verbs: Verbs) -> None:
@@ -43,6 +45,10 @@ def run_tables(options: argparse.Namespace) -> None:
     from docnmt.files_on_disk import write_atomically, write_json
     from docnmt.progress import Progress
 
+    if int(os.environ.get("WORLD_SIZE", 1)) > 1:
+        raise DocnmtError(
+            "docnmt tables is one process\n  Run it without torchrun; torchrun is for single models (docnmt train)."
+        )
     console = Console()
     job = Job(recipe_of(options), options.only or NAMES, options.seeds, Progress(), console)
     if options.dry_run:

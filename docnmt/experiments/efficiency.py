@@ -63,7 +63,7 @@ class _Training:
                 parameter.requires_grad_(False)
         config = run.recipe.document if document else run.recipe.sentence
         self.examples = Examples(
-            [prepared.documents], loaded.source, loaded.target, loaded.card.rule(loaded.source) if document else None
+            [prepared.documents], loaded.source, loaded.target, loaded.card.rule(loaded.source, None, loaded.target) if document else None
         )
         first = Stream(self.examples, config.batch_tokens, run.recipe.seed).epoch(0)[: BATCHES * (ROUNDS + 1)]
         self.batches = itertools.cycle(first)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from rich.console import Console
 
@@ -16,8 +17,8 @@ from docnmt.experiments.estimate import Shape, Stopwatch
 from docnmt.experiments.examples import examples_table, find_examples
 from docnmt.experiments.plan import planned
 from docnmt.experiments.runs import Run, Workshop, all_needed
-from docnmt.experiments.scores import Parts, Scoreboard, parts_of
-from docnmt.experiments.tables import TABLES, PaperTable, Systems, needed_by
+from docnmt.experiments.scores import Parts, Score, Scoreboard, parts_of
+from docnmt.experiments.tables import TABLES, PaperTable, Row, Systems, make_table, needed_by
 from docnmt.progress import Progress
 from docnmt.reporting.table import Column, Table
 
@@ -50,8 +51,14 @@ class Job:
                 "the recipe's model has no context: the tables compare models that have one\n"
                 '  Set context.kind = "attention" and context.integration.'
             )
+        step = self.recipe.document
+        if step.start_from or step.context_from != "own":
+            raise DocnmtError(
+                "the recipe sets document.start_from or document.context_from: the tables choose both for each row\n"
+                "  Take them out of the recipe."
+            )
         self.systems = Systems(self.recipe, self.seeds)
-        self.tables = {name: TABLES[name](self.systems) for name in self.names if name in TABLES}
+        self.tables = {name: make_table(name, self.systems) for name in self.names if name in TABLES}
 
     def runs(self) -> list[Run]:
         # The recipe's own model is what controls, efficiency, examples and plots are about, in a table's row or not.
@@ -114,13 +121,22 @@ def filled_in(table: PaperTable, parts: Parts, scoreboard: Scoreboard) -> Table:
     for row in table.rows:
         figures = row.paper or ("",) * len(table.paper_columns)
         if row.runs:
-            scores = [str(scoreboard.score(row.runs, part)) for part in columns]
+            scores = {part.title: scoreboard.score(row.runs, part) for part in columns}
             against = None if row.runs == table.baseline else scoreboard.difference(table.baseline, row.runs, judged)
-            result.add(*row.labels, *scores, *_told(against), *figures, rule=row.rule)
+            result.add(*row.labels, *map(str, scores.values()), *_told(against), *figures, rule=row.rule)
+            result.figures.append(_numbers(row, scores, against))
         else:
             result.add(*row.labels, *("-" for _ in columns), "", "", "", *figures, rule=row.rule)
     result.notes = _notes(table, parts, scoreboard, judged.title)
     return result
+
+
+def _numbers(row: Row, scores: dict[str, Score], against: Difference | None) -> dict[str, Any]:
+    return {
+        "row": row.labels,
+        "scores": {title: score.values for title, score in scores.items()},  # one a seed
+        "gain": None if against is None else asdict(against),
+    }
 
 
 def _told(difference: Difference | None) -> tuple[str, str, str]:
@@ -128,6 +144,12 @@ def _told(difference: Difference | None) -> tuple[str, str, str]:
         return "", "", ""
     low, high = difference.interval.low, difference.interval.high
     return f"{difference.difference:+.2f}", f"{low:+.2f} … {high:+.2f}", f"{difference.p_randomisation:.4f}"
+
+
+def _over_control(table: PaperTable, row: Row, scoreboard: Scoreboard, parts: Parts) -> str:
+    found = scoreboard.difference(row.runs, table.own, parts.dev if table.on_dev else parts.whole)
+    gain, interval, p = _told(found)
+    return f"The recipe's own model over its {row.labels[0]}: {gain} ({interval}), p {p}."
 
 
 def _notes(table: PaperTable, parts: Parts, scoreboard: Scoreboard, judged: str) -> list[str]:
@@ -140,10 +162,15 @@ def _notes(table: PaperTable, parts: Parts, scoreboard: Scoreboard, judged: str)
         f"{sum(map(len, test.documents)):,} sentences): interval by bootstrap, p by "
         "approximate randomisation, both over documents.",
         f"Step 1: {recipe.sentence.updates:,} updates; step 2, controls included: {recipe.document.updates:,}.",
-        "Controls are decoded as they were trained. What they gain is no gain from context.",
+        "Controls: the recipe's own model with wrong contexts, decoded as they were trained. What they gain is no gain "
+        "from context; what its true context gives is its gain over them.",
+        *(_over_control(table, row, scoreboard, parts) for row in table.rows if row.control),
     ]
     if seeds > 1:
         notes.append(f"Mean ± standard deviation of {seeds} seeds; gain, interval and p of all seeds together.")
+    if table.name == "two-step":
+        both = recipe.sentence.updates + recipe.document.updates
+        notes.append(f"Documents alone (sent. -): everything from scratch, {both:,} updates, as both steps together.")
     if table.name == "two-step" and not recipe.data.sentences:
         notes.append("This recipe has no sentence pairs beside its documents: D_s is empty, so rows repeat.")
     return notes

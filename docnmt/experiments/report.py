@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 LENGTHS = ((1, 5), (6, 10), (11, 20), (21, 30), (31, None))  # source pieces: Chinese has no words to count
 POSITIONS = ((1, 1), (2, 2), (3, 3), (4, 5), (6, 10), (11, None))  # in the document, from 1
+CONTROLS = {"shuffled": "shuffled", "none": "no"}  # document.context_from -> how the tables call it
 FEWEST = 20  # sentences in a bin, to say anything about it
 
 
@@ -57,9 +58,9 @@ def learning_curves(job: Job) -> list[str | Table]:
         Line("true context", _validations(job, document, "loss")),
         Line("the same model, no context", _validations(job, document, "loss_without_context"), dashed=True),
     ]
-    for number, contexts in enumerate(("shuffled", "none"), 1):
+    for number, contexts in enumerate(CONTROLS, 1):
         control = job.systems.control(contexts)[0]
-        lines.append(Line(f"control: {contexts} context", _validations(job, control, "loss"), colour=number))
+        lines.append(Line(f"control: {CONTROLS[contexts]} context", _validations(job, control, "loss"), colour=number))
     lines = [line for line in lines if line.points]
     if lines:
         level = ("sentence model", min(loss for _, loss in first)) if first else None
@@ -91,10 +92,10 @@ def _gain_figure(job: Job, title: str, x: str, masks: dict[str, NDArray[np.bool_
     metric, whole = job.scoreboard.metric, job.parts.whole
     base, documents = job.scoreboard.rows(job.systems.sentence()[0], whole)
     systems = {"document model": job.systems.document()[0]}
-    for contexts in ("shuffled", "none"):
+    for contexts in CONTROLS:
         control = job.systems.control(contexts)[0]
         if job.workshop.standing(control).finished:
-            systems[f"control: {contexts} context"] = control
+            systems[f"control: {CONTROLS[contexts]} context"] = control
     table = Table(title, (Column(x, text=True), Column("sentences"), *(Column(name) for name in systems)))
     series: dict[str, list[Bar]] = {name: [] for name in systems}
     for group, mask in masks.items():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from docnmt.corpora.prepare import Prepared
 from docnmt.errors import DocnmtError
 from docnmt.progress import Progress
 from docnmt.training.checkpoint import Checkpoints, State
-from docnmt.training.loop import FREE_SETTINGS
+from docnmt.training.loop import FREE_SETTINGS, LATER_SETTINGS
 from docnmt.training.steps import NOTHING, train
 
 
@@ -92,6 +92,8 @@ class Workshop:
         if not states:
             return Standing(0, False)
         last = states[-1]
+        if folder.parent == self.output:
+            self._check_own(run, last)
         if last.update > config.updates:  # a sentence step, whose updates are not part of its hash
             raise DocnmtError(
                 f"{folder}: has been trained for {last.update:,} updates, the recipe says {config.updates:,}\n"
@@ -101,6 +103,22 @@ class Workshop:
         enough = last.update >= config.updates or stopped
         made = (folder / "model" / "config.json").exists()
         return Standing(last.update, enough and made and self._same_start(run, last))
+
+    def _check_own(self, run: Run, state: State) -> None:
+        """The recipe's own sentence model lies in a folder that no hash names: the recipe may have changed since."""
+        recipe, before = run.recipe, LATER_SETTINGS | state.settings
+        wanted = {f"step.{key}": value for key, value in asdict(recipe.sentence).items()}
+        wanted |= {f"model.{key}": value for key, value in asdict(recipe.model).items()}
+        wanted |= {"seed": recipe.seed, "bf16": recipe.hardware.bf16, "dev": self.data["dev"]}
+        del wanted["step.accumulation"]  # several processes count there, too
+        changed = [key for key, value in wanted.items() if before.get(key, value) != value]
+        if not set(before.get("data", ())) <= set(self.data.values()):
+            changed.append("data")
+        if changed:
+            raise DocnmtError(
+                f"{self.output / run.step}: was trained with other settings than the recipe's: {', '.join(changed)}\n"
+                "  Set them back, or give the recipe another output."
+            )
 
     def _same_start(self, run: Run, state: State) -> bool:
         """Whether the sentence model is still the one that a document step built on."""

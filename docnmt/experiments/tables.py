@@ -21,6 +21,7 @@ class Row:
     runs: tuple[Run, ...] = ()  # one a seed; none: a system that only the paper has figures for
     paper: tuple[str, ...] = ()
     rule: bool = False  # a line above
+    control: bool = False  # the recipe's own model with wrong contexts
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class PaperTable:
     rows: tuple[Row, ...]
     on_dev: bool = False  # the paper chose this setting on its development set
     baseline: tuple[Run, ...] = ()  # what differences are told against
+    own: tuple[Run, ...] = ()  # the recipe's own model
 
 
 class Systems:
@@ -87,13 +89,6 @@ def _sentence_run(recipe: Recipe, corpora: str) -> Run:
     return Run(f"sentence-{corpora}", replace(recipe, sentence=replace(recipe.sentence, corpora=corpora)), "sentence")
 
 
-def controls(systems: Systems, labels: Callable[[str], tuple[str, ...]]) -> tuple[Row, ...]:
-    return (
-        Row(labels("control: shuffled context"), systems.control("shuffled"), rule=True),
-        Row(labels("control: no context"), systems.control("none")),
-    )
-
-
 # ---- one function a table ----
 
 
@@ -107,9 +102,8 @@ def context_length(systems: Systems) -> PaperTable:
         "Effect of context length",
         ("# sent.",),
         ("MT06",),
-        (*rows, *controls(systems, lambda text: (text,))),
+        tuple(rows),
         on_dev=True,
-        baseline=systems.sentence(),
     )
 
 
@@ -123,9 +117,8 @@ def context_layers(systems: Systems) -> PaperTable:
         "Effect of self-attention layer number (N_c)",
         ("# Layer",),
         ("MT06",),
-        (*rows, *controls(systems, lambda text: (text,))),
+        tuple(rows),
         on_dev=True,
-        baseline=systems.sentence(),
     )
 
 
@@ -140,8 +133,7 @@ def comparison(systems: Systems) -> PaperTable:
         "Comparison with previous work (the paper: Chinese-English)",
         ("Method", "Model"),
         paper.NIST,
-        (*rows, *controls(systems, lambda text: (text, "Transformer"))),
-        baseline=systems.sentence(),
+        tuple(rows),
     )
 
 
@@ -153,8 +145,7 @@ def french_english(systems: Systems) -> PaperTable:
         "Comparison with Transformer (the paper: French-English)",
         ("Method",),
         ("Dev", "Test"),
-        (*rows, *controls(systems, lambda text: (text,))),
-        baseline=systems.sentence(),
+        tuple(rows),
     )
 
 
@@ -176,8 +167,7 @@ def two_step(systems: Systems) -> PaperTable:
         "Effect of two-step training (the paper: D_d 940K pairs, D_s + D_d 2M)",
         ("sent.", "doc."),
         paper.NIST,
-        (*rows, *controls(systems, lambda text: (text, "D_d"))),
-        baseline=systems.sentence(),
+        tuple(rows),
     )
 
 
@@ -195,8 +185,7 @@ def integration(systems: Systems) -> PaperTable:
         "Effect of context integration",
         ("Integration",),
         paper.NIST,
-        (*rows, *controls(systems, lambda text: (text,))),
-        baseline=systems.sentence(),
+        tuple(rows),
     )
 
 
@@ -211,8 +200,7 @@ def gating(systems: Systems) -> PaperTable:
         "Effect of context gating",
         ("Gating",),
         paper.NIST,
-        (*rows, *controls(systems, lambda text: (text,))),
-        baseline=systems.sentence(),
+        tuple(rows),
     )
 
 
@@ -225,6 +213,17 @@ TABLES: dict[str, Callable[[Systems], PaperTable]] = {
     "integration": integration,
     "gating": gating,
 }
+
+
+def make_table(name: str, systems: Systems) -> PaperTable:
+    """A table of the paper with the controls of the recipe's own model below its rows."""
+    table = TABLES[name](systems)
+    blank = ("",) * (len(table.headings) - 1)
+    controls = (
+        Row(("control: shuffled context", *blank), systems.control("shuffled"), rule=True, control=True),
+        Row(("control: no context", *blank), systems.control("none"), control=True),
+    )
+    return replace(table, rows=(*table.rows, *controls), own=systems.document(), baseline=systems.sentence())
 
 
 def needed_by(tables: Sequence[PaperTable]) -> list[Run]:

@@ -49,6 +49,7 @@ class Table:
     notes: list[str] = field(default_factory=list)  # below the table: signatures, what marks mean
     strong: set[tuple[int, int]] = field(default_factory=set)
     rules: set[int] = field(default_factory=set)
+    figures: list[dict[str, Any]] = field(default_factory=list)  # the rows as numbers, for machines
 
     def add(self, *cells: str, rule: bool = False, strong: Iterable[int] = ()) -> None:
         if len(cells) != len(self.columns):
@@ -175,7 +176,8 @@ class Table:
         if twice:
             raise ValueError(f"two columns of {self.title!r} are called {twice[0]!r}")
         rows = [dict(zip(names, row, strict=True)) for row in self.rows]
-        return {"title": self.title, "rows": rows, "notes": self.notes}
+        figures = {"figures": self.figures} if self.figures else {}
+        return {"title": self.title, "rows": rows, **figures, "notes": self.notes}
 
 
 def _sentence(text: str) -> str:

@@ -225,6 +225,27 @@ def test_a_sentence_model_with_more_updates_than_the_recipe_says_is_not_passed_o
         workshop(recipe).standing(sentence_run(recipe))
 
 
+@pytest.mark.parametrize(
+    ("settings", "changed"),
+    [
+        ({"step.warmup": 7}, "step.warmup"),
+        ({"model.width": 7}, "model.width"),
+        ({"seed": 7}, "seed"),
+        ({"dev": "other"}, "dev"),
+        ({"data": ["key-s", "other"]}, "data"),
+    ],
+)
+def test_the_folder_of_the_recipes_own_sentence_model_has_no_hash_and_is_looked_into(
+    recipe, tmp_path, settings, changed
+):
+    same = {"step.warmup": 4000, "model.width": 512, "seed": 1, "dev": "key-v", "data": ["key-s", "key-d"]}
+    checkpoint(tmp_path / "sentence", 4, settings=same)
+    assert workshop(recipe).standing(sentence_run(recipe)) == Standing(4, False)
+    checkpoint(tmp_path / "sentence", 6, settings=same | settings)
+    with pytest.raises(DocnmtError, match=f"other settings than the recipe's: {changed}\n"):
+        workshop(recipe).standing(sentence_run(recipe))
+
+
 def test_a_run_that_patience_ended_is_finished(recipe, tmp_path):
     patient = replace(recipe, sentence=replace(recipe.sentence, patience=3))
     checkpoint(tmp_path / "sentence", 6, without_gain=3)

@@ -109,7 +109,8 @@ def test_a_set_that_loses_sentences_is_refused(tmp_path):
     source = Path(files.source)
     source.write_text(source.read_text().replace("mei shi .", "mei\x07shi ."), encoding="utf-8")
     recipe = replace(RECIPE, data=replace(RECIPE.data, skip_bad=True))
-    with pytest.raises(DocnmtError, match="doc-c has 3 references but 2 sentence pairs\n"):
+    refused = pytest.raises(DocnmtError, match="doc-c has 3 references but 2 sentence pairs\n")
+    with refused, pytest.warns(UserWarning, match="skipped 1 bad place"):
         read_test_set(files, recipe)
 
 
@@ -204,6 +205,7 @@ def test_domains_are_columns_of_their_own(recipe):
         (lambda r, _: with_data(r, test=r.data.test * 2), "'test'\n.*name of its own"),
         (lambda r, _: with_data(r, test=(r.data.test[0], replace(r.data.test[0], name="All"))), "'All'\n"),
         (lambda r, _: replace(r, evaluation=EvaluationConfig(domains=("Test=game",))), "'Test'\n"),
+        (lambda r, _: replace(r, evaluation=EvaluationConfig(domains=("p=game",))), "'p'\n"),
         (lambda r, _: replace(r, evaluation=EvaluationConfig(domains=("game",))), "cannot read 'game'\n.*name=prefix"),
         (lambda r, _: replace(r, evaluation=EvaluationConfig(domains=("x=y",))), "no test document is in 'x=y'\n"),
         (lambda r, at: with_data(r, test=(write_tsv(at / "alone.tsv", {"d": 3}),)), "Test: a single document\n"),

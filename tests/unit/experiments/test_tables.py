@@ -20,7 +20,7 @@ from docnmt.experiments import paper
 from docnmt.experiments.job import NAMES, Job, filled_in
 from docnmt.experiments.runs import Run, all_needed
 from docnmt.experiments.scores import Part, Parts, Score
-from docnmt.experiments.tables import TABLES, PaperTable, Systems, needed_by
+from docnmt.experiments.tables import TABLES, PaperTable, Systems, make_table, needed_by
 from docnmt.experiments.translations import TestSet
 from docnmt.progress import Progress
 
@@ -37,7 +37,7 @@ RECIPE = Recipe(
 
 
 def table(name: str, recipe: Recipe = RECIPE, seeds: int = 1) -> PaperTable:
-    return TABLES[name](Systems(recipe, seeds))
+    return make_table(name, Systems(recipe, seeds))
 
 
 def rows_of(name: str, recipe: Recipe = RECIPE) -> dict[tuple[str, ...], Run | None]:
@@ -327,9 +327,13 @@ def test_a_table_has_our_scores_the_gain_and_the_papers_figures():
     assert (encoder["gain on All"], encoder["95 %"], encoder["p"]) == ("+1.25", "+0.50 … +2.00", "0.0123")
     assert encoder["paper: MT02"] == "50.30" and encoder["MT02"] == f"{len('integration-encoder') + 1.4:.2f}"
     assert control["paper: All"] == "" and control["All"] and control["p"]
-    compared = [name for _, name, _ in board.compared]
-    assert compared == ["integration-encoder", "integration-decoder", "document", "control-shuffled", "control-none"]
-    assert {(base, part) for base, _, part in board.compared} == {("sentence", "All")}
+    rows = ["integration-encoder", "integration-decoder", "document", "control-shuffled", "control-none"]
+    assert [name for base, name, _ in board.compared if base == "sentence"] == rows
+    over = [(base, name) for base, name, _ in board.compared if base != "sentence"]
+    assert over == [("control-shuffled", "document"), ("control-none", "document")]
+    assert sum("over its control: " in note and "+1.25 (+0.50 … +2.00), p 0.0123" in note for note in found.notes) == 2
+    assert {part for _, _, part in board.compared} == {"All"}
+    assert found.as_dict()["figures"][1]["gain"]["p_randomisation"] == 0.0123
 
 
 @pytest.mark.parametrize("name", ["context-length", "context-layers"])

@@ -7,8 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from docnmt.config import Recipe
+from docnmt.config import EvaluationConfig, Recipe
 from docnmt.corpora.files import CorpusFiles
+from docnmt.errors import DocnmtError
+from docnmt.experiments.scores import parts_of
 from docnmt.experiments.translations import read_test_set
 
 
@@ -32,3 +34,13 @@ def test_of_a_good_test_set_nothing_is_said(tmp_path, skipping):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert read_test_set(CorpusFiles(path=str(path)), skipping).references == [["One.", "Three."]]
+
+
+@pytest.mark.parametrize("name", ["p", "95 %", "Dev"])
+def test_a_domain_may_not_have_the_name_of_another_column(tmp_path, skipping, name):
+    path = tmp_path / "test.tsv"
+    path.write_text("a\tUn.\tOne.\nb\tTrois.\tThree.\n", encoding="utf-8")
+    files = (CorpusFiles(path=str(path)),)
+    recipe = replace(skipping, data=replace(skipping.data, dev=files, test=files))
+    with pytest.raises(DocnmtError, match=f"two columns of the tables would be called '{name}'"):
+        parts_of(replace(recipe, evaluation=EvaluationConfig(domains=(f"{name}=a",))))
