@@ -14,7 +14,8 @@ from docnmt.errors import BadInput, DocnmtError
 from docnmt.version import __version__
 
 if TYPE_CHECKING:
-    from docnmt.decoding.translator import SentenceScore, TranslatedDocument, TranslatedSentence, Translator, load
+    from docnmt.decoding.results import SentenceScore, TranslatedDocument, TranslatedSentence
+    from docnmt.decoding.translator import Translator, load
 
 __all__ = [
     "BadInput",

@@ -45,7 +45,7 @@ class SubwordConfig:
 
 @dataclass(frozen=True)
 class ModelConfig:
-    kind: str = "transformer"  # Vaswani et al. (2017)
+    kind: str = "transformer"  # Vaswani et al. (2017); "rnnsearch": Bahdanau et al. (2015), one layer and no heads
     width: int = 512  # D
     filter_width: int = 2048
     heads: int = 8
@@ -61,7 +61,7 @@ class ModelConfig:
         for name in ("width", "filter_width", "heads", "encoder_layers", "decoder_layers"):
             _at_least(f"model.{name}", getattr(self, name), 1)
         _share("model.dropout", self.dropout)
-        if self.width % self.heads:
+        if self.kind == "transformer" and self.width % self.heads:
             raise DocnmtError(
                 f"model.width {self.width} cannot be split into {self.heads} heads\n"
                 "  Choose a width that is a multiple of heads."
@@ -79,6 +79,9 @@ class ContextConfig:
     connection: str = "gate"  # or "residual"
     start: str = "paper"  # or "sentence": step 2 starts as exactly the sentence model
     max_tokens: int = 256  # a longer context is trimmed at its far end
+    translate_previous: bool = False  # "concat": the sentences before are translated once more with each sentence
+    cache_words: int = 100  # "cache" and "continuous-cache": words of the translations before
+    topic_words: int = 200  # "cache": words of the topic beside them; 0: none
 
     def __post_init__(self) -> None:
         _one_of("context.kind", self.kind, tuple(dict.fromkeys(kind for _, kind in SYSTEMS)))
@@ -89,6 +92,8 @@ class ContextConfig:
         for name in ("previous", "following"):
             _at_least(f"context.{name}", getattr(self, name), 0)
         _at_least("context.layers", self.layers, 1)
+        _at_least("context.cache_words", self.cache_words, 1)
+        _at_least("context.topic_words", self.topic_words, 0)
 
     @property
     def active(self) -> bool:

@@ -45,9 +45,10 @@ class ModelCard:
     def system(self) -> System:
         return system_of(self.model.kind, self.context.kind)
 
-    def rule(self, source: Subwords, spec: ContextSpec | None = None) -> ContextRule:
-        rule = self.system.rule(self.context)
-        return rule(spec or self.context.spec, self.context.max_tokens, source.bos, source.eos)
+    def rule(self, source: Subwords, spec: ContextSpec | None = None, target: Subwords | None = None) -> ContextRule:
+        """The target's sub-words matter to rules that change what is written."""
+        marks = (source.bos, source.eos, *((target.bos, target.eos) if target else ()))
+        return self.system.rule(self.context)(spec or self.context.spec, self.context.max_tokens, *marks)
 
 
 @dataclass(frozen=True)

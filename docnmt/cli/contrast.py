@@ -61,7 +61,7 @@ def run_contrast(options: argparse.Namespace) -> None:
             verdicts[use] = accuracy.judge(translator, items, context, tick)
     found = accuracy.groups(items, verdicts)
     signature = accuracy.signature(translator, options.context, len(items))
-    notes = accuracy.notes(items)
+    notes = accuracy.notes(items, accuracy.sees_translations(translator, options.context))
     title = f"Contrastive accuracy: {', '.join(Path(path).name for path in options.files)}"
     table = accuracy.table(title, found, [*notes, signature])
     if options.json:

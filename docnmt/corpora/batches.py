@@ -13,6 +13,7 @@ from typing import cast
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from docnmt.corpora.contexts import Before, Context, ContextRule, Neighbours, Sizes
 from docnmt.corpora.store import Ints, TokenStore
@@ -41,7 +42,7 @@ class Examples:
         self.bos, self.eos, self.source_eos = target.bos, target.eos, source.eos
         self.offsets = np.cumsum([0, *map(len, self.stores)])  # [stores + 1]
         self.source_lengths = self._lengths("source") + 1  # with the end mark
-        self.target_lengths = self._lengths("target") + 1
+        self.own_lengths = self.target_lengths = self._lengths("target") + 1
         starts, ends = zip(*(_document_bounds(store) for store in self.stores), strict=True)
         self.document_start = np.concatenate([s + o for s, o in zip(starts, self.offsets, strict=False)])  # [sentences]
         self.document_end = np.concatenate([e + o for e, o in zip(ends, self.offsets, strict=False)])
@@ -49,7 +50,7 @@ class Examples:
         self.context_of = np.arange(len(self)) if foreign is None else self._of_other_documents(foreign)
         added = [tokens[self.context_of] for tokens in self._added()]
         self.context_lengths = added[0]
-        self.source_lengths, self.target_lengths = self.source_lengths + added[1], self.target_lengths + added[2]
+        self.source_lengths, self.target_lengths = self.source_lengths + added[1], self.own_lengths + added[2]
 
     def __len__(self) -> int:
         return int(self.offsets[-1])
@@ -78,11 +79,10 @@ class Examples:
     def _of_other_documents(self, seed: int) -> Ints:
         if len(np.unique(self.document_start)) < 2:
             raise DocnmtError("shuffled contexts come from other documents\n  Give two documents or more.")
-        random = np.random.default_rng(seed)
-        chosen = random.integers(len(self), size=len(self))
-        while len(same := np.flatnonzero(self.document_start[chosen] == self.document_start)):
-            chosen[same] = random.integers(len(self), size=len(same))
-        return chosen
+        # One of all the others: a number below their count, past the sentence's own document if it reaches it.
+        sizes = self.document_end - self.document_start
+        drawn = np.random.default_rng(seed).integers(len(self) - sizes)
+        return drawn + sizes * (drawn >= self.document_start)
 
     def _sentence(self, side: str, index: int) -> NDArray:
         store = int(np.searchsorted(self.offsets, index, "right")) - 1
@@ -98,7 +98,7 @@ class Examples:
         return Neighbours(
             [self._sentence("source", i).tolist() for i in before],
             [self._sentence("source", i).tolist() for i in places if i > index],
-            [self._sentence("target", i).tolist() for i in before] if self.rule.remembers else (),
+            [self._sentence("target", i).tolist() for i in before] if self.rule.sees_translations else (),
         )
 
     def batch(self, indices: Sequence[int], device: torch.device | str = "cpu") -> Batch:
@@ -159,6 +159,13 @@ def make_batch(
     )
 
 
+def own_parts(values: Tensor, batch: Batch, own: Sequence[int]) -> list[Tensor]:
+    """Of a value for each target token, sentence by sentence those of its `own` last ones: what a rule put before it
+    belongs to other sentences."""
+    parts = values.split(batch.target_in.segments.lengths.tolist())
+    return [part[len(part) - count :] for part, count in zip(parts, own, strict=True)]
+
+
 # ---- the order of training ----
 
 WINDOW = 8192  # no batch has more sentences
@@ -185,7 +192,7 @@ def epoch_batches(examples: Examples, budget: int, seed: int, epoch: int) -> lis
     """All batches of one epoch: like lengths together, batches in random order."""
     random = np.random.default_rng([seed, epoch])
     lottery = random.random(len(examples))
-    second = examples.source_lengths if examples.rule is None else examples.context_lengths
+    second = examples.context_lengths if examples.context_lengths.any() else examples.source_lengths
     order = np.lexsort((lottery, second, examples.target_lengths // BUCKET))
     batches = cut_into_batches(examples, order, budget)
     return [batches[i] for i in random.permutation(len(batches))]

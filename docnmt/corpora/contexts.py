@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from docnmt.corpora.store import Ints
+from docnmt.corpora.subwords import BOS, EOS
 from docnmt.document import ContextSpec, context_positions, trim_to_budget
+from docnmt.errors import DocnmtError
 
 Ids = Sequence[int]
 
@@ -21,7 +23,7 @@ class Neighbours:
 
     before: Sequence[Ids] = ()
     after: Sequence[Ids] = ()
-    translations: Sequence[Ids] = ()  # of those before, where the rule asks for them
+    translations: Sequence[Ids] = ()  # of those before, where the rule sees them
 
 
 @dataclass(frozen=True)
@@ -56,8 +58,15 @@ class ContextRule:
     max_tokens: int
     bos: int
     eos: int
+    target_bos: int = BOS
+    target_eos: int = EOS
 
-    remembers = False  # whether it asks for the translations of the sentences before
+    remembers = False  # whether it needs its own translations of the sentences before: it decodes a document in order
+
+    @property
+    def sees_translations(self) -> bool:
+        """Whether training and scoring show it the translations of the sentences before: the reference's."""
+        return self.remembers
 
     def context(self, around: Neighbours) -> Context | None:
         return self.join(around.before, around.after)
@@ -70,7 +79,7 @@ class ContextRule:
         """What the decoder writes, without the end mark."""
         return sentence
 
-    def own(self, written: Ids) -> Ids:
+    def own(self, written: Ids, around: Neighbours) -> Ids:
         """The sentence's own part of what the decoder wrote."""
         return written
 
@@ -91,13 +100,17 @@ class ContextRule:
         return [*left[len(left) - keep_left :], *right[:keep_right], self.eos]
 
     def around(self, sentences: Sequence[Ids], position: int, translations: Sequence[Ids] = ()) -> Neighbours:
-        """The neighbours of one sentence of a document given as ids; `translations` of at least those before it."""
+        """The neighbours of one sentence of a document given as ids; `translations` of at least those before it.
+
+        Only a system that writes the sentences before once more can decode without these.
+        """
         places = context_positions(position, len(sentences), self.spec)
         before = [i for i in places if i < position]
+        shown = self.remembers or (self.sees_translations and len(translations) > 0)
         return Neighbours(
             [sentences[i] for i in before],
             [sentences[i] for i in places if i > position],
-            [translations[i] for i in before] if self.remembers else (),
+            [translations[i] for i in before] if shown else (),
         )
 
     def of(self, sentences: Sequence[Ids], position: int, translations: Sequence[Ids] = ()) -> Context | None:
@@ -108,6 +121,10 @@ class ContextRule:
 @dataclass(frozen=True)
 class HistoryRule(ContextRule):
     """The sentences before, each by itself; of a history that is too long, the far end goes."""
+
+    def __post_init__(self) -> None:
+        if self.spec.following:
+            raise DocnmtError("this system reads sentences before, none after\n  Set the context's following to 0.")
 
     def context(self, around: Neighbours) -> Context | None:
         kept: list[list[int]] = []

@@ -21,7 +21,8 @@ from typing import IO
 
 from docnmt.corpora.files import MAX_CHARACTERS, STDIN, Flaw, InputFile
 from docnmt.corpora.readers import detect_source_format, read_source
-from docnmt.decoding.translator import Options, TranslatedDocument, Translator
+from docnmt.decoding.results import Options, TranslatedDocument
+from docnmt.decoding.translator import Translator
 from docnmt.document import Document
 from docnmt.errors import BadInput, DocnmtError
 from docnmt.files_on_disk import write_atomically

@@ -8,7 +8,8 @@ from itertools import tee
 
 from docnmt.corpora.files import CorpusFiles
 from docnmt.corpora.readers import read_corpus
-from docnmt.decoding.translator import SentenceScore, Translator
+from docnmt.decoding.results import SentenceScore
+from docnmt.decoding.translator import Translator
 from docnmt.document import NO_CONTEXT
 from docnmt.files_on_disk import write_json
 from docnmt.progress import Progress

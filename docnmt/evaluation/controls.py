@@ -3,58 +3,97 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
-from docnmt.document import NO_CONTEXT, ContextSpec, Document, context_positions
+from docnmt.document import NO_CONTEXT, ContextSpec, Document, ParallelDocument, context_positions
 from docnmt.errors import DocnmtError
 
 TRUE, NONE, SHUFFLED, REPEATED = "true", "none", "shuffled", "repeated"
 
+D = TypeVar("D", Document, ParallelDocument)
+
 
 @dataclass(frozen=True)
-class Contexts:
-    """Sentences with contexts of one kind, as `Translator.translate_documents` and `Translator.score` take them."""
+class Contexts(Generic[D]):
+    """Sentences with contexts of one kind: Documents as `Translator.translate_documents` takes them, ParallelDocuments
+    as `Translator.score` does."""
 
-    documents: Sequence[Document]
-    context_from: Sequence[Document]
+    documents: Sequence[D]
+    context_from: Sequence[D]
     context: ContextSpec
+    last_only: bool = False  # the last sentence of each document is meant; empty ones before it keep its place
+
+    def positions(self, document: D) -> range:
+        """Of the sentences that are meant."""
+        return range(len(document))[-1:] if self.last_only else range(len(document))
 
 
-def with_contexts(documents: Sequence[Document], spec: ContextSpec, seed: int) -> dict[str, Contexts]:
+def with_contexts(documents: Sequence[D], spec: ContextSpec, seed: int) -> dict[str, Contexts[D]]:
     """The same sentences, in the same order, with their own contexts and with three kinds of wrong ones."""
-    alone = [Document(document.id, (sentence,)) for document in documents for sentence in document.sentences]
     return {
         TRUE: Contexts(documents, documents, spec),
         NONE: Contexts(documents, documents, NO_CONTEXT),
         SHUFFLED: Contexts(documents, shuffled(documents, seed), spec),
-        REPEATED: Contexts(alone, repeated(documents, spec), ContextSpec(0, spec.previous + spec.following)),
+        REPEATED: Contexts(_alone(documents, spec), repeated(documents, spec), spec, last_only=True),
     }
 
 
-def shuffled(documents: Sequence[Document], seed: int) -> list[Document]:
+def shuffled(documents: Sequence[D], seed: int) -> list[D]:
     """For each document, another text of its length put together from other documents: contexts that do not belong."""
     if len({document.id for document in documents}) < 2:
         raise DocnmtError("shuffled contexts come from other documents\n  Give two documents or more.")
     generator = random.Random(seed)
     foreign = []
     for document in documents:
-        sentences: list[str] = []
+        sentences: list[Any] = []
         while len(sentences) < len(document):
             other = generator.choice(documents)
             if other.id != document.id:
-                sentences += other.sentences
-        foreign.append(Document(document.id, tuple(sentences[: len(document)])))
+                sentences += _sentences(other)
+        foreign.append(_made_of(document, sentences[: len(document)]))
     return foreign
 
 
-def repeated(documents: Sequence[Document], spec: ContextSpec) -> list[Document]:
-    """For each sentence a document of its own: the sentence, then once more for every sentence of its context.
+def repeated(documents: Sequence[D], spec: ContextSpec) -> list[D]:
+    """For each sentence a document of its own: the sentence, and once more for every sentence of its context.
 
     A context that is as long as the true one and fits, but tells nothing new.
     """
     return [
-        Document(document.id, (sentence,) * (1 + len(context_positions(position, len(document), spec))))
+        _made_of(document, [sentence] * (1 + len(context_positions(position, len(document), spec))))
         for document in documents
-        for position, sentence in enumerate(document.sentences)
+        for position, sentence in enumerate(_sentences(document))
     ]
+
+
+def _alone(documents: Sequence[D], spec: ContextSpec) -> list[D]:
+    """For each sentence a document of its own, in which it stands where `repeated` has as many before it as it had."""
+    return [
+        _made_of(document, _after_empty_ones(min(position, spec.previous), sentence))
+        for document in documents
+        for position, sentence in enumerate(_sentences(document))
+    ]
+
+
+# ---- documents in one language or in two ----
+
+
+def _sentences(document: D) -> list[Any]:
+    """Sentences, or pairs of them."""
+    if isinstance(document, Document):
+        return list(document.sentences)
+    return list(zip(document.source, document.target, strict=True))
+
+
+def _after_empty_ones(count: int, sentence: Any) -> list[Any]:
+    return [*["" if isinstance(sentence, str) else ("", "")] * count, sentence]
+
+
+def _made_of(document: D, sentences: Iterable[Any]) -> D:
+    """One of the same kind and name."""
+    if isinstance(document, Document):
+        return Document(document.id, tuple(sentences))
+    pairs = list(sentences)
+    return ParallelDocument(document.id, tuple(s for s, _ in pairs), tuple(t for _, t in pairs))

@@ -62,9 +62,8 @@ class _Training:
             for _, parameter in self.model.sentence_parameters():
                 parameter.requires_grad_(False)
         config = run.recipe.document if document else run.recipe.sentence
-        self.examples = Examples(
-            [prepared.documents], loaded.source, loaded.target, loaded.card.rule(loaded.source, None, loaded.target) if document else None
-        )
+        rule = loaded.card.rule(loaded.source, None, loaded.target) if document else None
+        self.examples = Examples([prepared.documents], loaded.source, loaded.target, rule)
         first = Stream(self.examples, config.batch_tokens, run.recipe.seed).epoch(0)[: BATCHES * (ROUNDS + 1)]
         self.batches = itertools.cycle(first)
         self.words_a_token = _words_a_token(prepared, loaded)
@@ -72,7 +71,7 @@ class _Training:
     def words_a_second(self) -> float:
         tokens, started = 0, time.perf_counter()
         for rows in itertools.islice(self.batches, BATCHES):
-            tokens += int(self.examples.target_lengths[rows].sum())
+            tokens += int(self.examples.own_lengths[rows].sum())
             self.model.loss(self.examples.batch(rows.tolist(), self.device), 0.1)[0].backward()
             self.model.zero_grad()
         if self.device.type == "cuda":  # which goes on by itself after it was told what to do

@@ -15,7 +15,14 @@ if TYPE_CHECKING:
 SYSTEMS: dict[tuple[str, str], str] = {
     ("transformer", "none"): "docnmt.systems.attention",  # Vaswani et al. (2017): the one below with its context off
     ("transformer", "attention"): "docnmt.systems.attention",  # Zhang et al. (2018), the paper
+    ("transformer", "concat"): "docnmt.systems.concat",  # Tiedemann and Scherrer (2017)
     ("transformer", "voita"): "docnmt.systems.voita",  # Voita et al. (2018)
+    ("transformer", "cache"): "docnmt.systems.cache",  # Kuang et al. (2017)
+    ("transformer", "continuous-cache"): "docnmt.systems.continuous_cache",  # Tu et al. (2018)
+    ("transformer", "han"): "docnmt.systems.han",  # Miculicich et al. (2018)
+    ("rnnsearch", "none"): "docnmt.systems.rnnsearch",  # Bahdanau et al. (2015)
+    ("rnnsearch", "hierarchical"): "docnmt.systems.hierarchical",  # Wang et al. (2017)
+    ("rnnsearch", "cache"): "docnmt.systems.rnnsearch_cache",  # Kuang et al. (2017)
 }
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from docnmt.config import ContextConfig, ModelConfig
 from docnmt.corpora.contexts import ContextRule
+from docnmt.corpora.store import TokenStore
 from docnmt.decoding.incremental import DecoderState, State
 from docnmt.model.base import TranslationModel
 
@@ -22,3 +23,5 @@ class System:
     model: Callable[[ModelConfig, ContextConfig, int, int], TranslationModel]  # the last two: sizes of vocabularies
     rule: Callable[[ContextConfig], type[ContextRule]] = lambda _: ContextRule  # what it sees: `Batch.context`
     state: Callable[[Any, Any, int], State] = DecoderState  # of the model, what it encoded, and the beam
+    # What the model takes from the training documents themselves before step 2; the same each time it is asked.
+    learn: Callable[[Any, TokenStore], None] | None = None

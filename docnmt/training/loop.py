@@ -37,7 +37,14 @@ from docnmt.training.validation import Validation
 # Settings that may change between the parts of a run: they say how long it goes on, not what it computes.
 FREE_SETTINGS = ("updates", "patience", "checkpoint_every", "average")
 # Settings that came later than some checkpoints: what a run did before they had a name.
-LATER_SETTINGS = {"step.corpora": "all", "step.context_from": "own", "model.kind": "transformer"}
+LATER_SETTINGS: dict[str, Any] = {
+    "step.corpora": "all",
+    "step.context_from": "own",
+    "model.kind": "transformer",
+    "context.translate_previous": False,
+    "context.cache_words": 100,
+    "context.topic_words": 200,
+}
 
 
 class Trainer:

@@ -19,6 +19,7 @@ from docnmt.corpora.contexts import ContextRule
 from docnmt.corpora.prepare import Prepared, prepare
 from docnmt.corpora.readers import read_corpus
 from docnmt.corpora.store import TokenStore
+from docnmt.corpora.subwords import BOS, EOS
 from docnmt.device import choose_device
 from docnmt.document import NO_CONTEXT, ParallelDocument
 from docnmt.errors import DocnmtError, SkipBad, raise_bad
@@ -57,6 +58,8 @@ def train(recipe: Recipe, steps: tuple[str, ...], progress: Progress, folder: Pa
     group = join_group(device)
     if not group.first:
         progress = Progress(quiet=True)
+    if "document" in steps:
+        _check_document_step(recipe)
     if "document" in steps and "sentence" not in steps:
         recipe = _with_model_of(recipe, _start_folder(recipe))
     if group.first:  # the others find it prepared
@@ -69,6 +72,22 @@ def train(recipe: Recipe, steps: tuple[str, ...], progress: Progress, folder: Pa
     for step in steps:
         folders[step] = sentence_step(run) if step == "sentence" else document_step(run)
     return folders
+
+
+def _check_document_step(recipe: Recipe) -> None:
+    """Finds what a system refuses before step 1 has taken its time."""
+    context = recipe.context
+    if not context.active:
+        return
+    system = system_of(recipe.model.kind, context.kind)
+    system.rule(context)(context.spec, context.max_tokens, BOS, EOS)
+    with torch.device("meta"):
+        model = system.model(recipe.model, context, recipe.subwords.vocabulary, recipe.subwords.vocabulary)
+    if recipe.document.freeze and recipe.document.start_from != NOTHING and not any(model.document_parameters()):
+        raise DocnmtError(
+            f'context.kind = "{context.kind}" adds no parameters: with theta_s frozen, step 2 has nothing to train\n'
+            "  Set document.freeze = false."
+        )
 
 
 def sentence_step(run: Run) -> Path:
@@ -114,6 +133,9 @@ def document_step(run: Run) -> Path:
         frozen = "the context modules, the sentence model frozen"
         what = frozen if recipe.document.freeze else "everything, nothing frozen"
         run.progress.say(f"step 2: {what}, on the documents")
+    learn = system_of(recipe.model.kind, recipe.context.kind).learn
+    if learn is not None:
+        learn(model, run.prepared.documents)
     return _train_and_save("document", run, model, [run.prepared.documents], recipe.document, notes)
 
 
@@ -210,7 +232,7 @@ def _contexts(recipe: Recipe, loaded: LoadedModel, step: str) -> tuple[ContextRu
         return None, None
     kind = recipe.document.context_from if step == "document" else "own"
     spec = NO_CONTEXT if kind == "none" else None
-    return loaded.card.rule(loaded.source, spec), recipe.seed if kind == "shuffled" else None
+    return loaded.card.rule(loaded.source, spec, loaded.target), recipe.seed if kind == "shuffled" else None
 
 
 def _validator(run: Run, loaded: LoadedModel, rule: ContextRule | None, foreign: int | None) -> Any:

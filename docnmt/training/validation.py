@@ -8,7 +8,7 @@ from typing import Any
 import sacrebleu
 import torch
 
-from docnmt.corpora.batches import Examples, in_order
+from docnmt.corpora.batches import Examples, in_order, own_parts
 from docnmt.corpora.contexts import ContextRule
 from docnmt.corpora.store import TokenStore
 from docnmt.decoding.translator import Translator
@@ -20,7 +20,7 @@ from docnmt.training.parallel import Group
 
 @dataclass(frozen=True)
 class Validation:
-    """Loss is nats a target piece, without smoothing; BLEU ignores case, as the paper's."""
+    """Loss is nats a target piece of the sentences themselves, without smoothing; BLEU ignores case, as the paper's."""
 
     loss: float
     bleu: float | None
@@ -91,8 +91,10 @@ class Validator:
         device = next(model.parameters()).device
         total = torch.zeros((), dtype=torch.float64, device=device)
         for rows in self.group.share(list(in_order(examples, self.batch_tokens))):
-            total -= model.loss(examples.batch(rows, device))[1].double().sum()
-        return float(self.group.sum(total)) / int(examples.target_lengths.sum())
+            batch = examples.batch(rows, device)
+            own = own_parts(model.loss(batch)[1], batch, examples.own_lengths[rows].tolist())
+            total -= torch.cat(own).double().sum()
+        return float(self.group.sum(total)) / int(examples.own_lengths.sum())
 
     def _bleu(self, rule: ContextRule | None, foreign: int | None = None) -> tuple[float, str]:
         translator = Translator(self.loaded)

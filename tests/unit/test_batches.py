@@ -19,8 +19,9 @@ from docnmt.corpora.batches import (
     make_batch,
     pack,
 )
-from docnmt.corpora.contexts import ContextRule
+from docnmt.corpora.contexts import ContextRule, HistoryRule
 from docnmt.document import ContextSpec, ParallelDocument
+from docnmt.errors import DocnmtError
 from tests.builders import BOS, EOS, make_store, parallel_documents, subwords
 
 SIZES = [5, 1, 3, 2]  # sentences of each document
@@ -240,3 +241,8 @@ def test_one_batch_at_a_time_equals_many_at_once(stores):
         (batch,), position = stream.take(position, 1)
         single.append(batch)
     assert [b.tolist() for b in single] == [b.tolist() for b in many]
+
+
+def test_a_history_has_nothing_after_the_sentence():
+    with pytest.raises(DocnmtError, match="none after\\n  Set the context's following to 0"):
+        HistoryRule(ContextSpec(1, 1), 256, BOS, EOS)

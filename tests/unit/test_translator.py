@@ -14,9 +14,12 @@ from hypothesis import strategies as st
 
 from docnmt.config import ContextConfig, DecodingConfig
 from docnmt.corpora.batches import make_batch, pack
+from docnmt.corpora.contexts import ContextRule
 from docnmt.decoding import translator as translator_module
 from docnmt.decoding.beam import beam_search
-from docnmt.decoding.translator import Options, Translator, load, split_long
+from docnmt.decoding.results import Options
+from docnmt.decoding.translator import Translator, load
+from docnmt.decoding.units import split_long
 from docnmt.document import ContextSpec, Document, ParallelDocument
 from docnmt.errors import DocnmtError
 from docnmt.model_folder import LoadedModel, ModelCard, load_card, load_model, save_model, weights_of
@@ -287,6 +290,80 @@ def test_scoring_with_other_contexts(translator):
     plain, wrong = ([s.total for s in next(translator.score([pair], context_from=c))] for c in (None, [other]))
     assert plain[0] == pytest.approx(wrong[0], abs=1e-4)
     assert plain[1:] != pytest.approx(wrong[1:], abs=1e-3)
+
+
+# ---- systems that see translations ----
+
+
+def readable(translation) -> list[int]:
+    """As ids of the source, which has fewer."""
+    return [token % 300 for token in translation]
+
+
+class Remembering(ContextRule):
+    """Puts the translation of the sentence before, its own in decoding, before the source."""
+
+    remembers = True
+
+    def context(self, around):
+        return None
+
+    def source(self, sentence, around):
+        return [*(token for ids in around.translations for token in readable(ids)), *sentence]
+
+
+@pytest.fixture
+def remembering(monkeypatch, translator):
+    rule = Remembering(ContextSpec(1, 0), 256, translator.source.bos, translator.source.eos)
+    monkeypatch.setattr(Translator, "rule", lambda self, context=None: rule)
+    return translator
+
+
+def read_by(translator, monkeypatch) -> dict[str, str]:
+    """What the model read and wrote, as text, collected from now on."""
+    seen = {}
+
+    def recording(model, source, context, **options):
+        found = beam_search(model, source, context, **options)
+        for row, best in zip(source.tokens.split(source.segments.lengths.tolist()), found, strict=True):
+            seen[tuple(row.tolist())] = best[0].tokens
+        return found
+
+    monkeypatch.setattr(translator_module, "beam_search", recording)
+    return seen
+
+
+def test_a_document_is_decoded_in_order_where_its_translations_are_remembered(remembering, monkeypatch):
+    seen = read_by(remembering, monkeypatch)
+    given_documents = documents([4, 1, 3])
+    found = texts(remembering.translate_documents(given_documents))
+    for document, translated in zip(given_documents, found, strict=True):
+        before: tuple[int, ...] = ()
+        for ids, text in zip(remembering.source.encode(document.sentences), translated, strict=True):
+            before = seen[*readable(before), *ids, remembering.source.eos]
+            assert remembering.target.decode([before]) == [text]
+
+
+def test_contexts_of_documents_with_the_same_name_are_not_mixed_up(remembering):
+    own = [Document("d", d.sentences) for d in documents([3, 3])]
+    others = [Document("d", d.sentences) for d in documents([3, 3], seed=8)]
+    together = texts(remembering.translate_documents(own, context_from=others))
+    alone = [next(remembering.translate_documents([d], context_from=[o])) for d, o in zip(own, others, strict=True)]
+    assert together == texts(alone) != texts(remembering.translate_documents(own))
+
+
+def test_scoring_shows_the_translations_of_the_documents_that_contexts_come_from(remembering):
+    (pair,), (other,) = parallel_documents([4], 7), parallel_documents([4], 8)
+    (found,) = remembering.score([pair], context_from=[other])
+    sources, targets = remembering.source.encode(pair.source), remembering.target.encode(pair.target)
+    before = [[], *remembering.target.encode(other.target)]
+    for i, score in enumerate(found):
+        source = [*readable(before[i]), *sources[i], remembering.source.eos]
+        batch = make_batch([source], None, [targets[i]], remembering.target.bos, remembering.target.eos)
+        with torch.no_grad():
+            assert score.total == pytest.approx(-remembering.model.loss(batch)[0].item(), abs=1e-3)
+    with pytest.raises(DocnmtError, match=r"document document-8-0: .*\n  Give a ParallelDocument"):
+        next(remembering.score([pair], context_from=[Document(other.id, other.source)]))
 
 
 # ---- the model folder ----

@@ -17,12 +17,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from docnmt.corpora.batches import make_batch
-from docnmt.corpora.contexts import Context
-from docnmt.decoding.translator import Translator, within_budget
+from docnmt.decoding.translator import Translator
+from docnmt.decoding.units import Pair, within_budget
 from docnmt.document import Document, ParallelDocument
 from docnmt.errors import DocnmtError
-from docnmt.evaluation.controls import NONE, TRUE, Contexts, with_contexts
+from docnmt.evaluation.controls import NONE, REPEATED, TRUE, Contexts, with_contexts
 from docnmt.evaluation.metrics import Metric, make_metric
 from docnmt.evaluation.significance import Difference, Interval, compare, interval
 from docnmt.evaluation.words import Word, words
@@ -142,50 +141,47 @@ def target_words(pieces: Sequence[str]) -> list[Word]:
 
 @dataclass(frozen=True)
 class Encoded:
-    """The sentences of a corpus as ids, each with a context of every kind."""
+    """The sentences of a corpus as ids, and as the model gets them with a context of every kind."""
 
     translator: Translator
     sources: list[list[int]]
     targets: list[list[int]]
-    contexts: Mapping[str, list[Context | None]]
+    pairs: Mapping[str, list[Pair]]  # context -> sentences
 
     def batches(self, among: Sequence[int] | None = None) -> Iterator[list[int]]:
         """Sentences (of those given) that go together. Under every context they are the same ones, so that rounding,
         which depends on what a sentence is batched with, adds nothing to a difference."""
         chosen = range(len(self.sources)) if among is None else among
         order = sorted(chosen, key=lambda i: (len(self.targets[i]), len(self.sources[i])))
-        sizes = [
-            (len(self.sources[i]) + len(self.targets[i]) + 2, max(len(ids[i] or ()) for ids in self.contexts.values()))
-            for i in order
-        ]
+        sizes = []
+        for i in order:
+            same = [pairs[i] for pairs in self.pairs.values()]
+            texts = max(len(pair.source) + len(pair.target) + 1 for pair in same)
+            sizes.append((texts, max(len(pair.context or ()) for pair in same)))
         for places in within_budget(sizes, self.translator.options.batch_tokens):
             yield [order[place] for place in places]
 
     def batch(self, rows: Sequence[int], context: str = TRUE) -> Batch:
-        source, target = self.translator.source, self.translator.target
-        return make_batch(
-            [[*self.sources[i], source.eos] for i in rows],
-            [self.contexts[context][i] for i in rows],
-            [self.targets[i] for i in rows],
-            target.bos,
-            target.eos,
-            self.translator.device,
-        )
+        return self.translator.batch([self.pairs[context][i] for i in rows])
 
 
-def encode(translator: Translator, documents: Iterable[ParallelDocument], contexts: Mapping[str, Contexts]) -> Encoded:
+def encode(
+    translator: Translator, documents: Iterable[ParallelDocument], contexts: Mapping[str, Contexts[ParallelDocument]]
+) -> Encoded:
     sources, targets = [], []
     for document in documents:
         sources += translator.source.encode(document.source)
         targets += translator.target.encode(document.target)
-    found: dict[str, list[Context | None]] = {}
+    pairs: dict[str, list[Pair]] = {}
     for name, kind in contexts.items():
-        rule = translator.card.rule(translator.source, kind.context)
-        found[name] = []
-        for own, other in zip(kind.documents, kind.context_from, strict=True):
-            around = translator.source.encode(other.sentences)
-            found[name] += [rule.of(around, position) for position in range(len(own))]
-    return Encoded(translator, sources, targets, found)
+        rule = translator.rule(kind.context)
+        around = [
+            each
+            for own, other in zip(kind.documents, kind.context_from, strict=True)
+            for each in translator.around(other, kind.positions(own), rule)
+        ]
+        pairs[name] = [translator.pair(*row, rule) for row in zip(sources, targets, around, strict=True)]
+    return Encoded(translator, sources, targets, pairs)
 
 
 def check_has_context(translator: Translator, documents: Sequence[ParallelDocument]) -> None:
@@ -206,22 +202,28 @@ def check_has_context(translator: Translator, documents: Sequence[ParallelDocume
 def context_gain(
     translator: Translator, documents: Sequence[ParallelDocument], *, seed: int = 1, progress: Progress | None = None
 ) -> ContextGain:
-    """Scores the target side of every document under the true, no, shuffled and repeated context."""
+    """Scores the target side of every document under the true, no, shuffled and repeated context.
+
+    A system that sees the translations of its context would read the answer in a repeated one: it gets the others.
+    """
     check_has_context(translator, documents)
-    encoded = encode(translator, documents, contexts_of(translator, documents, seed))
+    contexts = with_contexts(documents, translator.card.context.spec, seed)
+    rule = translator.rule()
+    if rule is not None and rule.sees_translations:
+        del contexts[REPEATED]
+    encoded = encode(translator, documents, contexts)
     count = len(encoded.sources)
-    found: dict[str, list[Floats]] = {name: [np.empty(0)] * count for name in encoded.contexts}
-    with (progress or Progress(quiet=True)).bar("score, four contexts", count, "sentences") as advance:
+    found: dict[str, list[Floats]] = {name: [np.empty(0)] * count for name in encoded.pairs}
+    with (progress or Progress(quiet=True)).bar(f"score, {len(found)} contexts", count, "sentences") as advance:
         for rows in encoded.batches():
-            for name in encoded.contexts:
-                batch = encoded.batch(rows, name)
-                _, values = translator.model.loss(batch)
-                for i, part in zip(rows, values.split(batch.target_in.segments.lengths.tolist()), strict=True):
+            for name, pairs in encoded.pairs.items():
+                values = translator.log_probabilities([pairs[i] for i in rows])
+                for i, part in zip(rows, values, strict=True):
                     found[name][i] = part.double().cpu().numpy()
             advance(len(rows))
-    for name, contexts in encoded.contexts.items():  # the same question has the same answer, to the last bit
-        for i, (context, none) in enumerate(zip(contexts, encoded.contexts[NONE], strict=True)):
-            if context == none:
+    for name, pairs in encoded.pairs.items():  # the same question has the same answer, to the last bit
+        for i, (pair, none) in enumerate(zip(pairs, encoded.pairs[NONE], strict=True)):
+            if pair == none:
                 found[name][i] = found[NONE][i]
     target = translator.target
     return ContextGain(
@@ -233,15 +235,11 @@ def context_gain(
     )
 
 
-def own_contexts(translator: Translator, documents: Sequence[ParallelDocument]) -> dict[str, Contexts]:
+def own_contexts(
+    translator: Translator, documents: Sequence[ParallelDocument]
+) -> dict[str, Contexts[ParallelDocument]]:
     """The true ones alone."""
-    sources = [Document(document.id, document.source) for document in documents]
-    return {TRUE: Contexts(sources, sources, translator.card.context.spec)}
-
-
-def contexts_of(translator: Translator, documents: Sequence[ParallelDocument], seed: int = 1) -> dict[str, Contexts]:
-    sources = [Document(document.id, document.source) for document in documents]
-    return with_contexts(sources, translator.card.context.spec, seed)
+    return {TRUE: Contexts(documents, documents, translator.card.context.spec)}
 
 
 def write_tokens(path: str | Path, gain: ContextGain) -> None:
@@ -280,13 +278,16 @@ def translation_quality(
     metric = make_metric("bleu", language=translator.card.target_language, lowercase=True)
     shown = progress or Progress(quiet=True)
     translations = {}
-    for name, kind in contexts_of(translator, documents, seed).items():
+    sources = [Document(document.id, document.source) for document in documents]
+    for name, kind in with_contexts(sources, translator.card.context.spec, seed).items():
         results = translator.translate_documents(kind.documents, context_from=kind.context_from, context=kind.context)
-        total = sum(map(len, kind.documents))
-        tracked = shown.track(
-            results, f"translate, context {name}", total=total, unit="sentences", size=lambda d: len(d.sentences)
+        texts = (
+            result.sentences[position].text
+            for document, result in zip(kind.documents, results, strict=True)
+            for position in kind.positions(document)
         )
-        translations[name] = tuple(sentence.text for document in tracked for sentence in document.sentences)
+        total = sum(map(len, sources))
+        translations[name] = tuple(shown.track(texts, f"translate, context {name}", total=total, unit="sentences"))
     references = [[sentence for document in documents for sentence in document.target]]
     places = np.repeat(np.arange(len(documents)), [len(document) for document in documents])
     rows = {name: metric.statistics(texts, references) for name, texts in translations.items()}

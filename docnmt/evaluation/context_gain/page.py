@@ -34,10 +34,10 @@ def context_gain_page(
     encoded = encode(translator, documents, own_contexts(translator, documents))
     with traced(translator.model) as trace:
         shown = [_sentence(number, translator, documents, encoded, trace, figures) for number in chosen]
-    context = translator.card.context
+    gated = any(sublayer.gate is not None for sublayer in trace.values())
     data = {
         "languages": [translator.card.source_language, translator.card.target_language],
-        "gated": context.connection == "gate",
+        "gated": gated,
         "layers": {side: sum(name.startswith(side) for name in trace) for side in ("encoder", "decoder")},
         "sentences": shown,
     }
@@ -51,7 +51,7 @@ def context_gain_page(
             f'<p class="lead names">{html.escape(names)}</p><p class="verdict">{html.escape(figures.verdict())}</p>',
             *_grid(figures),
             f"<details><summary>Every document</summary>{document_table(figures.gain).html()}</details>",
-            _HEAD.format(which=which, gate=_GATE if data["gated"] else _NO_GATE),
+            _HEAD.format(which=which, gate=_GATE if gated else _NO_GATE if trace else _NO_ATTENTION),
             # "<" would end the element early, in a text that has "</script>"
             f'<script type="application/json" id="data">{_json(data)}</script>',
         ],
@@ -65,6 +65,7 @@ _GATE = (
     "took from the context."
 )
 _NO_GATE = "This model's context connection is residual: it has no gate, all that is attended to is added."
+_NO_ATTENTION = "This system has no context attention of the paper's kind: there are figures, but no weights to show."
 _HEAD = """<h2 id="words">Word by word</h2>
 <p class="lead">{which} Choose a word of a target sentence (or, where the encoder sees context, of a source sentence) to
 see its figures and the context words it attended to. {gate}</p>
@@ -148,7 +149,7 @@ def _context(
 ) -> tuple[list[dict[str, Any]], list[Word]]:
     """The context sentences for people, and their words as columns of the attention; the mark that the model sees after
     them, or in the place of a context that is empty, is the last."""
-    rule = translator.card.rule(translator.source)
+    rule = translator.card.rule(translator.source, None, translator.target)
     places = context_positions(position, len(ids), rule.spec)
     before = [(place, i) for place in places if place < position for i in ids[place]]
     after = [(place, i) for place in places if place > position for i in ids[place]]

@@ -9,7 +9,7 @@ from typing import Any
 
 from docnmt.evaluation.breakdown import FEW
 from docnmt.evaluation.context_gain.gain import ContextGain, Gain, Quality, WordGain
-from docnmt.evaluation.controls import NONE, SHUFFLED, TRUE
+from docnmt.evaluation.controls import NONE, REPEATED, SHUFFLED, TRUE
 from docnmt.evaluation.significance import Interval
 from docnmt.reporting.table import Column, Table
 
@@ -81,11 +81,14 @@ class Figures:
                 strong={2} if name == NONE else (),
             )
         rising = sum(mean > 0 for _, _, mean in gain.by_document())
+        repeated = "the sentence itself, as often as it has context sentences"
+        if REPEATED not in gain.log_probabilities:
+            repeated = "not scored, as this system would see the translation of the sentence itself"
         table.notes += [
             f"{len(gain.tokens):,} sentences, {tokens:,} target tokens (pieces and end marks), "
             f"{len(gain.documents):,} documents, of which {rising:,} gain over no context.",
             "Gain: log p with the true context - log p with this one; over none it is CXMI. Shuffled: sentences of "
-            "another document; repeated: the sentence itself, as often as it has context sentences.",
+            f"another document; repeated: {repeated}.",
             f"Intervals: bootstrap over documents, 1,000 resamples, seed {self.seed}.",
         ]
         if len(gain.documents) < FEW:

@@ -94,7 +94,7 @@ def gate_by_layer(translator: Translator, documents: Sequence[ParallelDocument],
     sample = [documents[i] for i in np.unique(np.linspace(0, len(documents) - 1, limit).round().astype(int))]
     encoded = encode(translator, sample, own_contexts(translator, sample))
     nothing = [translator.source.bos]
-    with_context = [i for i, context in enumerate(encoded.contexts[TRUE]) if context != nothing]
+    with_context = [i for i, pair in enumerate(encoded.pairs[TRUE]) if pair.context != nothing]
     sums: dict[str, float] = {}
     counts: dict[str, int] = {}
     with traced(translator.model) as trace:

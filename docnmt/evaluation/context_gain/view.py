@@ -120,7 +120,7 @@ function card(sentence) {
     const gain = sentence.log.true[at] - sentence.log.none[at];
     paint(word, gain);
     word.title = `${signed(gain)} nats: ` +
-      Object.entries(KINDS).map(([name, text]) => `${percent(Math.exp(sentence.log[name][at]))} ${text}`).join(", ");
+      underEach(sentence, at).join(", ");
     ask(word, at, reference.words, view, "decoder");
   });
   if (data.layers.encoder) own.words.forEach((word, at) => ask(word, at, own.words, view, "encoder"));
@@ -212,6 +212,10 @@ function show(word, at, view, side) {
   buttons[0].click();
 }
 
+// Not every system is asked with every kind of context.
+const underEach = (sentence, at) => Object.keys(KINDS).filter(name => sentence.log[name]).map(
+  name => `${percent(Math.exp(sentence.log[name][at]))} ${KINDS[name]}`);
+
 function probabilities(word, at, sentence) {
   const gain = sentence.log.true[at] - sentence.log.none[at], factor = Math.exp(Math.abs(gain));
   const times = factor < 10 ? factor.toFixed(2) : Math.round(factor).toLocaleString("en");
@@ -219,8 +223,7 @@ function probabilities(word, at, sentence) {
   const first = element("p");
   first.append(element("b", "", `\u201c${word.textContent}\u201d ${signed(gain)} nats`),
     `: ${times} times as probable ${more}.`);
-  const rest = Object.entries(KINDS).map(([name, text]) => `${percent(Math.exp(sentence.log[name][at]))} ${text}`);
-  return [first, element("p", "", `Probability ${rest.join(", ")}.`)];
+  return [first, element("p", "", `Probability ${underEach(sentence, at).join(", ")}.`)];
 }
 
 function shade(columns, row) {

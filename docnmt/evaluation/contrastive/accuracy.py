@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from docnmt.decoding.translator import OFF, Translator
+from docnmt.decoding.results import OFF, Choice
+from docnmt.decoding.translator import Translator
 from docnmt.document import Document
 from docnmt.evaluation.contrastive.items import Item, Passage, record_of
 from docnmt.reporting.table import Column, Table
@@ -70,7 +71,8 @@ def judge(
     translator: Translator, items: Sequence[Item], context: str | None, tick: Callable[[], Any] = lambda: None
 ) -> list[Verdict]:
     """Scores all candidates of all items; a candidate of several sentences has the sum of theirs."""
-    scores = translator.score_choices(_choices(items), context=context)
+    choices = _choices(items, target_contexts(translator, items, context))
+    scores = translator.score_choices(choices, context=context)
     verdicts = []
     for item in items:
         sentences = [next(scores) for _ in item.source]
@@ -82,13 +84,38 @@ def judge(
     return verdicts
 
 
-def _choices(items: Sequence[Item]) -> Iterator[tuple[Document, int, list[str]]]:
-    """Each sentence to be scored, in the document that its item makes. `previous_target` is left out: no model here
-    conditions on the target side of the context."""
-    for item in items:
+def sees_translations(translator: Translator, context: str | None) -> bool:
+    rule = translator.rule(context)
+    return rule is not None and rule.sees_translations and rule.spec.previous > 0
+
+
+def target_contexts(translator: Translator, items: Sequence[Item], context: str | None) -> list[Passage]:
+    """For each item the translations of its `previous`: the set's, or, where it has none and the model sees them, the
+    model's own. Those too far off to be seen are left empty."""
+    found = [item.previous_target for item in items]
+    rule = translator.rule(context)
+    if rule is None or not sees_translations(translator, context):
+        return found
+    bare = [n for n, item in enumerate(items) if not item.previous_target]
+    documents = (Document(items[n].document, items[n].previous[-rule.spec.previous :]) for n in bare)
+    for n, translated in zip(bare, translator.translate_documents(documents, context=context), strict=True):
+        near = [sentence.text for sentence in translated.sentences]
+        found[n] = (*[""] * (len(items[n].previous) - len(near)), *near)
+    return found
+
+
+def _choices(items: Sequence[Item], before: Sequence[Passage]) -> Iterator[Choice]:
+    """Each sentence to be scored, in the document that its item makes. In a passage, what a candidate says of the
+    sentences before is part of its context."""
+    for item, known in zip(items, before, strict=True):
         document = Document(item.document, (*item.previous, *item.source, *item.following))
         for place in range(len(item.source)):
-            yield document, len(item.previous) + place, [candidate[place] for candidate in item.candidates]
+            yield Choice(
+                document,
+                len(item.previous) + place,
+                [candidate[place] for candidate in item.candidates],
+                [(*known, *candidate[:place]) for candidate in item.candidates],
+            )
 
 
 def groups(items: Sequence[Item], verdicts: dict[str, list[Verdict]]) -> list[Group]:
@@ -137,11 +164,16 @@ def mcnemar(first: Sequence[bool], second: Sequence[bool]) -> float:
 # ---- showing it ----
 
 
-def notes(items: Sequence[Item]) -> list[str]:
-    """What a reader of the figures has to know about the set."""
+def notes(items: Sequence[Item], translations_seen: bool = False) -> list[str]:
+    """What a reader of the figures has to know about the set, and about a model that sees translations of contexts."""
     found = []
-    if any(item.previous_target for item in items):
+    gold = any(item.previous_target for item in items)
+    if gold and not translations_seen:
         found.append("Gold target context is given in the set and not used by this model.")
+    elif gold:
+        found.append("This model sees the gold target context of the set, not its own translations.")
+    if translations_seen and (own := sum(bool(item.previous) and not item.previous_target for item in items)):
+        found.append(f"Items without target context, for which the model translated the sentences before: {own:,}.")
     called_right: dict[tuple[Passage, ...], set[Passage]] = {}
     for item in items:
         called_right.setdefault((item.previous, item.source, item.following), set()).add(item.right)

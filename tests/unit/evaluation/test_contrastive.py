@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from docnmt.corpora.demo import write_demo_corpus
 from docnmt.corpora.files import InputFile
-from docnmt.decoding.translator import SentenceScore, Translator
+from docnmt.decoding.results import Choice, SentenceScore
+from docnmt.decoding.translator import Translator
 from docnmt.document import Document
 from docnmt.errors import BadInput, DocnmtError
 from docnmt.evaluation.contrastive.accuracy import (
@@ -166,7 +167,7 @@ def test_a_choice_scores_as_its_sentence_does_in_the_whole_document(translator, 
     whole = [score for document in translator.score(documents, context=context) for score in document]
     monkeypatch.setattr(Translator, "WINDOW", window)
     choices = [
-        (Document(d.id, d.source), position, [d.target[position], d.target[0], ""])
+        Choice(Document(d.id, d.source), position, [d.target[position], d.target[0], ""])
         for d in documents
         for position in range(len(d))
     ]
@@ -222,6 +223,9 @@ class Saying:
 
     def __init__(self, *scores: float):
         self.scores = scores
+
+    def rule(self, context=None):
+        return None
 
     def score_choices(self, choices, *, context):
         for _ in choices:

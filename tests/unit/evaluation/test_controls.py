@@ -2,7 +2,7 @@
 
 import pytest
 
-from docnmt.document import ContextSpec, Document, context_sentences
+from docnmt.document import ContextSpec, Document, ParallelDocument, context_sentences
 from docnmt.errors import DocnmtError
 from docnmt.evaluation.controls import NONE, REPEATED, SHUFFLED, TRUE, repeated, with_contexts
 
@@ -15,7 +15,8 @@ def contexts_of(kind) -> list[tuple[str, tuple[str, ...]]]:
     return [
         (sentence, context_sentences(other.sentences, position, kind.context))
         for document, other in zip(kind.documents, kind.context_from, strict=True)
-        for position, sentence in enumerate(document.sentences)
+        for position in kind.positions(document)
+        for sentence in [document.sentences[position]]
     ]
 
 
@@ -40,6 +41,17 @@ def test_a_repeated_sentence_is_as_long_as_its_context():
     found = repeated(DOCUMENTS, ContextSpec(2, 0))
     assert [len(document) - 1 for document in found] == [0, 0, 1, 2, 2, 0, 1, 2]
     assert all(len(set(document.sentences)) == 1 for document in found)
+
+
+def test_documents_in_two_languages_keep_their_pairs():
+    pairs = [ParallelDocument(d.id, d.sentences, tuple(f"t{s}" for s in d.sentences)) for d in DOCUMENTS]
+    for spec in SPECS:
+        plain, parallel = (with_contexts(documents, spec, seed=1) for documents in (DOCUMENTS, pairs))
+        for name, kind in parallel.items():
+            assert [d.source for d in kind.context_from] == [d.sentences for d in plain[name].context_from]
+            assert [d.source for d in kind.documents] == [d.sentences for d in plain[name].documents]
+            for document in (*kind.context_from, *kind.documents):
+                assert document.target == tuple(s and f"t{s}" for s in document.source)
 
 
 def test_a_single_document_has_no_other():

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from docnmt.decoding.jobs import Placed, as_text, renderer
-from docnmt.decoding.translator import TranslatedDocument, TranslatedSentence
+from docnmt.decoding.results import TranslatedDocument, TranslatedSentence
 from docnmt.document import Document
 from docnmt.errors import DocnmtError
 from docnmt.evaluation.outputs import read_outputs, read_references

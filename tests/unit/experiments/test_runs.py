@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from docnmt.config import DataConfig, DocumentStepConfig, Recipe
+from docnmt.config import ContextConfig, DataConfig, DocumentStepConfig, Recipe
 from docnmt.corpora.files import CorpusFiles
 from docnmt.errors import DocnmtError
 from docnmt.experiments.runs import Run, Standing, Workshop, all_needed
@@ -72,7 +72,7 @@ def every_change(*sections: str) -> list[tuple[str, Recipe]]:
     for section in sections:
         part = getattr(Recipe(), section)
         for field in fields(part):
-            if (section, field.name) == ("model", "kind"):  # there is only one so far
+            if (section, field.name) == ("model", "kind"):  # does not go with every context: see below
                 continue
             changed = replace(part, **{field.name: other(field.name, getattr(part, field.name))})
             changes.append((f"{section}.{field.name}", replace(Recipe(), **{section: changed})))
@@ -95,6 +95,13 @@ def test_a_run_changes_with_every_setting_that_determines_it_and_with_no_other(n
     changed = document_run(recipe).settings(KEYS) != document_run().settings(KEYS)
     # Where a document step starts from is told by the run, not by the recipe.
     assert changed == (matters or (section in ("sentence", "context", "document") and name != "document.start_from"))
+
+
+def test_another_base_is_another_run():
+    plain = Recipe(context=ContextConfig(kind="none"))
+    changed = replace(plain, model=replace(plain.model, kind="rnnsearch"))
+    for run in (sentence_run, document_run):
+        assert run(changed).settings(KEYS) != run(plain).settings(KEYS)
 
 
 def test_a_run_changes_with_the_seed_and_the_content_of_its_data():

@@ -1,0 +1,97 @@
+"""What goes through a model at once: windows of documents, sentences in them, parts of sentences, batches of these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+from docnmt.corpora.contexts import Context, Ids, Neighbours
+from docnmt.corpora.subwords import Subwords
+from docnmt.decoding.beam import Hypothesis
+from docnmt.document import Document, ParallelDocument
+from docnmt.errors import DocnmtError
+
+AnyDocument = Document | ParallelDocument
+D = TypeVar("D", Document, ParallelDocument)
+
+
+@dataclass
+class Unit:
+    """What is decoded at once: a sentence, or a part of one that is too long; with its context."""
+
+    source: Ids  # as the model reads it, its end mark included
+    context: Context | None
+    around: Neighbours
+    best: list[Hypothesis] | None = None
+
+
+@dataclass(frozen=True)
+class Pair:
+    """What is scored at once: a sentence and a translation as the model gets them, with the context."""
+
+    source: Ids  # its end mark included
+    context: Context | None
+    target: Ids  # without marks
+    own: int  # so many of the target's last pieces and the end mark are the sentence's own
+
+
+def source_of(document: AnyDocument) -> tuple[str, ...]:
+    return document.sentences if isinstance(document, Document) else document.source
+
+
+def with_contexts(
+    documents: Iterable[D], context_from: Iterable[AnyDocument] | None
+) -> Iterator[tuple[D, AnyDocument]]:
+    """Each document with the one its contexts are derived from: itself unless others are given."""
+    others = None if context_from is None else iter(context_from)
+    for document in documents:
+        other = document if others is None else next(others, None)
+        if other is None:
+            raise DocnmtError("there are fewer documents to take contexts from than documents\n  Give one for each.")
+        yield document, other
+
+
+def windows(pairs: Iterator[tuple[D, AnyDocument]], size: int) -> Iterator[list[tuple[D, AnyDocument]]]:
+    """Runs of documents with `size` sentences or a few more."""
+    window: list[tuple[D, AnyDocument]] = []
+    sentences = 0
+    for pair in pairs:
+        window.append(pair)
+        sentences += len(pair[0])
+        if sentences >= size:
+            yield window
+            window, sentences = [], 0
+    if window:
+        yield window
+
+
+def split_long(ids: list[int], limit: int, subwords: Subwords) -> list[list[int]]:
+    """Cuts a sentence of too many pieces into parts: after a mark of punctuation if there is one in the last half of
+    a part, else before a word, else anywhere. No pieces gives no parts."""
+    parts = []
+    while len(ids) > limit:
+        pieces = subwords.pieces(ids[: limit + 1])
+        half = range(limit, limit // 2, -1)
+        starts = [i for i in half if pieces[i].startswith("▁")]
+        after_mark = [i for i in starts if pieces[i - 1][-1:] in ".!?;:,"]
+        after_mark += [i for i in half if pieces[i - 1][-1:] in "。！？；：，"]  # no space follows these
+        cut = (after_mark or starts or [limit])[0]
+        parts.append(ids[:cut])
+        ids = ids[cut:]
+    return [*parts, ids] if ids else parts
+
+
+def within_budget(sizes: list[tuple[int, int]], budget: int) -> Iterator[list[int]]:
+    """Runs of places whose two sizes, padded to the longest of the run, stay within the budget; one place at least."""
+    batch: list[int] = []
+    widest = (0, 0)
+    for place, size in enumerate(sizes):
+        wider = max(widest[0], size[0]), max(widest[1], size[1])
+        if batch and sum(wider) * (len(batch) + 1) > budget:
+            yield batch
+            batch, wider = [], size
+        batch.append(place)
+        widest = wider
+    if batch:
+        yield batch

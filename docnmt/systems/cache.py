@@ -1,0 +1,185 @@
+"""Kuang et al. (2017), "Cache-based Document-level Neural Machine Translation", on the Transformer;
+rnnsearch_cache.py puts it on RNNsearch, its authors' base.
+
+The cache of a sentence holds words of the translations before it, first in first out (the dynamic cache), and words of
+its topic (the topic cache, see topics.py). At step t
+
+    score(w) = FFN(s_t, c_t, e(y_{t-1}), e(w))          for the distinct words w of the cache
+    p_cache  = softmax of these scores
+    a        = sigmoid(FFN(s_t, c_t, e(y_{t-1})))
+    p        = a p_nmt + (1 - a) p_cache
+
+The paper's port to the Transformer is not told in detail. Ours: s_t is the decoder's top state, c_t what its top layer
+found in the source, both networks have one hidden layer of the model's width (tanh), words are sub-word pieces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+from docnmt.config import ContextConfig, ModelConfig
+from docnmt.corpora.contexts import MemoryRule
+from docnmt.corpora.store import TokenStore
+from docnmt.decoding.incremental import DecoderState
+from docnmt.model.base import TranslationModel
+from docnmt.model.batch import Batch, Contexts, History, Packed
+from docnmt.model.layers import linear
+from docnmt.model.loss import SLICE
+from docnmt.model.transformer import DocumentTransformer, Memory
+from docnmt.systems.interface import System
+from docnmt.systems.remembered import remembered_words
+from docnmt.systems.topics import Topics
+
+
+class Cache(NamedTuple):
+    words: Tensor  # [sentences, size]
+    mask: Tensor  # [sentences, size], True where a word stands for the first time
+    keys: Tensor  # what e(w) gives to the hidden layer of score(w), [sentences, size, width]
+
+    def of(self, sentences: Tensor) -> Cache:
+        return Cache(*(part[sentences] for part in self))
+
+
+class Mixture(NamedTuple):
+    """log p(v) = log a + log p_nmt(v) + gain(v), and gain(v) = log(1 + (1 - a) p_cache(v) / (a p_nmt(v))).
+
+    The gain is 0 for all but the words of the cache: nothing else is as large as the vocabulary but p_nmt itself.
+    """
+
+    log_nmt: Tensor  # [positions, vocabulary]
+    log_a: Tensor  # [positions, 1], 0 where the cache is empty: then p is p_nmt
+    gain: Tensor  # [positions, size of the cache]
+
+
+class CacheModel(TranslationModel):
+    """What is added to a base, whose `encode` gives something with `remembered`; `e` and `states` tell the rest."""
+
+    def add_cache(self, context: ContextConfig, source_vocabulary: int, inputs: int) -> None:
+        """inputs: the size of s_t, c_t and e(y_{t-1}) together"""
+        self.context_config, width = context, self.model_config.width
+        self.context_query = linear(inputs, width)  # the hidden layer of score(w) in two parts: s_t, c_t, e(y_{t-1})
+        self.context_key = nn.Linear(width, width, bias=False)  # and e(w)
+        self.context_score = nn.Linear(width, 1, bias=False)
+        nn.init.xavier_uniform_(self.context_key.weight)
+        nn.init.xavier_uniform_(self.context_score.weight)
+        self.context_gate = nn.Sequential(linear(inputs, width), nn.Tanh(), linear(width, 1))
+        self.context_topics = Topics(source_vocabulary, context.topic_words) if context.topic_words else None
+
+    def e(self, words: Tensor) -> Tensor:
+        """The word embedding without its position."""
+        raise NotImplementedError
+
+    def encode(self, source: Packed, context: Contexts | None = None) -> Any:
+        memory = super().encode(source)
+        if context is None:
+            return memory
+        assert isinstance(context, History)
+        return memory._replace(remembered=self.cache(source, context))
+
+    def states(self, target_in: Packed, memory: Any) -> tuple[Tensor, Tensor]:
+        """For every position what the softmax reads, [positions, width], and s_t, c_t, e(y_{t-1}) side by side"""
+        raise NotImplementedError
+
+    def cache(self, source: Packed, history: History) -> Cache:
+        words = remembered_words(history).words[:, -self.context_config.cache_words :]
+        if self.context_topics is not None:
+            words = torch.cat([words, self.context_topics(source, history)], 1)
+        words = words.sort(1).values  # equal ones side by side, -1 first
+        mask = (words >= 0) & (words != F.pad(words, (1, 0), value=-1)[:, :-1])
+        words = words.clamp(min=0)
+        return Cache(words, mask, self.context_key(self.e(words)))
+
+    def mix(self, states: Tensor, x: Tensor, cache: Cache) -> Mixture:
+        """What `states` gave, and a cache for each position."""
+        log_nmt = self.softmax(states).float().log_softmax(1)
+        hidden = torch.tanh(self.context_query(x)[:, None] + cache.keys)  # [positions, size, width]
+        scores = self.context_score(hidden).squeeze(-1).float()
+        log_cache = scores.masked_fill(~cache.mask, torch.finfo(scores.dtype).min).log_softmax(1)
+        gate = self.context_gate(x).float()  # a = sigmoid(gate), so log (1 - a) / a = -gate
+        gain = F.softplus(log_cache - gate - log_nmt.gather(1, cache.words))
+        empty = ~cache.mask.any(1, keepdim=True)
+        return Mixture(log_nmt, F.logsigmoid(gate).masked_fill(empty, 0.0), gain.masked_fill(~cache.mask, 0.0))
+
+    def loss(self, batch: Batch, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
+        memory = self.encode(batch.source, batch.context)
+        if memory.remembered is None:
+            return super().loss(batch, smoothing)
+        segments = batch.target_in.segments
+        sentences = torch.arange(segments.count, device=batch.target_out.device).repeat_interleave(segments.lengths)
+        rows = (*self.states(batch.target_in, memory), batch.target_out, sentences)
+
+        def part(states: Tensor, x: Tensor, y: Tensor, sentence: Tensor) -> tuple[Tensor, Tensor]:
+            cache = memory.remembered.of(sentence)
+            log_nmt, log_a, gain = self.mix(states, x, cache)
+            right = (gain * (cache.words == y[:, None])).sum(1)
+            log_p = log_nmt.gather(1, y[:, None])[:, 0] + log_a[:, 0] + right
+            # Smoothing as without a cache: the target is `smoothing` parts uniform over the vocabulary, and p is the
+            # mixture there, too. sum_v log p(v) needs no more than the gains of the cache's words.
+            vocabulary = log_nmt.shape[1]
+            all_log_p = log_nmt.sum(1) + vocabulary * log_a[:, 0] + gain.sum(1)
+            return -((1 - smoothing) * log_p + smoothing / vocabulary * all_log_p).sum(), log_p.detach()
+
+        total, found = memory.remembered.keys.new_zeros((), dtype=torch.float32), []
+        for places in self._slices(len(sentences), memory.remembered):
+            # What a slice computes is made again for its derivative instead of being kept.
+            sliced = [row[places] for row in rows]
+            loss, log_p = checkpoint(part, *sliced, use_reentrant=False, preserve_rng_state=False)
+            total = total + loss
+            found.append(log_p)
+        return total, torch.cat(found)
+
+    def log_p(self, states: Tensor, x: Tensor, cache: Cache) -> Tensor:
+        """[positions, vocabulary]"""
+        log_nmt, log_a, gain = self.mix(states, x, cache)
+        return (log_nmt + log_a).scatter_add_(1, cache.words, gain)
+
+    def _slices(self, positions: int, cache: Cache) -> Iterator[slice]:
+        a_position = max(len(self.softmax.weight), cache.keys[0].numel())
+        step = max(1, (SLICE if cache.keys.device.type == "cpu" else 8 * SLICE) // a_position)
+        return (slice(begin, begin + step) for begin in range(0, positions, step))
+
+
+class CacheTransformer(CacheModel, DocumentTransformer):
+    def __init__(self, model: ModelConfig, context: ContextConfig, source_vocabulary: int, target_vocabulary: int):
+        super().__init__(model, ContextConfig(kind="none"), source_vocabulary, target_vocabulary)
+        self.add_cache(context, source_vocabulary, 3 * model.width)
+
+    def e(self, words: Tensor) -> Tensor:
+        return F.embedding(words, self.target_embedding.weight) * self.target_embedding.scale
+
+    def states(self, target_in: Packed, memory: Memory) -> tuple[Tensor, Tensor]:
+        s, c = self.decode(target_in, memory)
+        return s, torch.cat([s, c, self.e(target_in.tokens)], dim=-1)
+
+
+class CacheState(DecoderState):
+    model: CacheTransformer
+
+    def __init__(self, model: CacheTransformer, memory: Memory, beam: int):
+        super().__init__(model, memory, beam)
+        self.cache: Cache | None = memory.remembered
+
+    def logits(self, words: Tensor) -> Tensor:
+        if self.cache is None:
+            return super().logits(words)
+        cache = self.cache.of(torch.arange(len(words), device=words.device) // self.beam)
+        s = self.advance(words)
+        return self.model.log_p(s, torch.cat([s, self.attended, self.model.e(words)], dim=-1), cache)
+
+    def keep(self, sentences: Tensor) -> None:
+        super().keep(sentences)
+        self.cache = None if self.cache is None else self.cache.of(sentences)
+
+
+def learn(model: CacheModel, documents: TokenStore) -> None:
+    if model.context_topics is not None:
+        model.context_topics.learn(documents, len(model.softmax.weight))
+
+
+SYSTEM = System(CacheTransformer, rule=lambda _: MemoryRule, state=CacheState, learn=learn)

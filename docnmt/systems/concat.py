@@ -1,0 +1,92 @@
+"""Tiedemann and Scherrer (2017), "Neural Machine Translation with Extended Context": data only.
+
+The model is the sentence-level Transformer. What changes is what it reads and writes, with a break between sentences:
+
+    2-to-1      x_{k-1} BREAK x_k  ->  y_k
+    2-to-2      x_{k-1} BREAK x_k  ->  y_{k-1} BREAK y_k       what follows the break is the translation
+
+With `context.previous` above 1 more sentences stand before, each with its break. A first sentence stands alone.
+
+Ours: the break is the begin mark of either language, which is in every vocabulary and in no sentence, so that a
+sentence model can go on with its own pieces. There is no theta_d: step 2 trains all of the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from docnmt.config import ContextConfig, ModelConfig
+from docnmt.corpora.contexts import Context, ContextRule, Ids, Neighbours, Sizes
+from docnmt.corpora.store import Ints
+from docnmt.errors import DocnmtError
+from docnmt.model.transformer import DocumentTransformer
+from docnmt.systems.interface import System
+
+
+@dataclass(frozen=True)
+class ToOne(ContextRule):
+    """2-to-1: sentences before go into the source, the far end cut off where they are too long."""
+
+    def __post_init__(self) -> None:
+        if self.spec.following:
+            raise DocnmtError(
+                "concat puts sentences before the current one, none after it\n  Set the context's following to 0."
+            )
+
+    def context(self, around: Neighbours) -> Context | None:
+        return None
+
+    def source(self, sentence: Ids, around: Neighbours) -> Ids:
+        return [*self._with_breaks(around.before, self.bos), *sentence]
+
+    def added(self, sizes: Sizes) -> tuple[Ints, Ints | int, Ints | int]:
+        return np.zeros_like(sizes.before), (sizes.before + sizes.count).clip(max=self.max_tokens), 0
+
+    def _with_breaks(self, sentences: Sequence[Ids], mark: int) -> list[int]:
+        """All in a row, a break after each. An empty sentence has its break, too: lengths are known beforehand."""
+        row = [token for sentence in sentences for token in (*sentence, mark)]
+        return row[max(0, len(row) - self.max_tokens) :]
+
+
+@dataclass(frozen=True)
+class ToTwo(ToOne):
+    """2-to-2: their translations go into the target as well. The decoder writes them itself, so that sentences need
+    not be decoded in order."""
+
+    sees_translations = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.target_bos == self.target_eos:
+            raise DocnmtError(
+                "context.translate_previous: the target's sub-words have no begin mark to write between sentences\n"
+                "  Set it to false, or train sub-words here."
+            )
+
+    def target(self, sentence: Ids, around: Neighbours) -> Ids:
+        return [*self._with_breaks(around.translations, self.target_bos), *sentence]
+
+    def own(self, written: Ids, around: Neighbours) -> Ids:
+        """What follows the last break that was to be expected, or the last of fewer; without any break, all of it."""
+        expected = self._with_breaks(around.before, self.bos).count(self.bos)
+        breaks = [place for place, token in enumerate(written) if token == self.target_bos][:expected]
+        return written[breaks[-1] + 1 :] if breaks else written
+
+    def added(self, sizes: Sizes) -> tuple[Ints, Ints | int, Ints | int]:
+        context, source, _ = super().added(sizes)
+        return context, source, (sizes.translated + sizes.count).clip(max=self.max_tokens)
+
+
+def sentence_model(
+    model: ModelConfig, context: ContextConfig, source_vocabulary: int, target_vocabulary: int
+) -> DocumentTransformer:
+    """The Transformer without a context module, which still knows what it is to read."""
+    made = DocumentTransformer(model, ContextConfig(kind="none"), source_vocabulary, target_vocabulary)
+    made.context_config = context
+    return made
+
+
+SYSTEM = System(sentence_model, lambda context: ToTwo if context.translate_previous else ToOne)

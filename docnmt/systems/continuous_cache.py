@@ -1,0 +1,134 @@
+"""Tu et al. (2018), "Learning to Remember Translation History with a Continuous Cache", on the Transformer.
+
+A slot i of the cache has a key c_i, a value s_i and a word y_i: s_i is the decoder's state that wrote y_i, c_i what it
+had found in the source. At step t of the sentence in hand
+
+    w        = softmax over i of c_t . c_i
+    m_t      = sum_i w_i s_i
+    lambda   = sigmoid(U s_t + V c_t + W m_t)           for each position and dimension
+    s~_t     = (1 - lambda) s_t + lambda m_t            goes into the softmax in the place of s_t
+
+After each sentence its words go into the cache: one that has a slot is averaged into it, (old + new) / 2; another takes
+a free slot, or else that of the word written longest ago. Here the cache is made anew from the translations before
+a sentence, by running the sentence-level base over them, without a derivative. Ours: s_t is the decoder's top state,
+c_t what its top layer found in the source.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from docnmt.config import ContextConfig, ModelConfig
+from docnmt.corpora.contexts import MemoryRule
+from docnmt.decoding.incremental import DecoderState
+from docnmt.model.batch import Contexts, History, Packed
+from docnmt.model.transformer import Decoded, DocumentTransformer, Memory
+from docnmt.systems.interface import System
+from docnmt.systems.remembered import remembered_words
+
+
+class Slots(NamedTuple):
+    keys: Tensor  # c_i, [sentences, slots, width]
+    values: Tensor  # s_i
+    words: Tensor  # y_i, [sentences, slots], the latest first; -1: no slot
+
+    def of(self, sentences: Tensor) -> Slots:
+        return Slots(*(part[sentences] for part in self))
+
+
+def fill_slots(words: Tensor, limit: int) -> tuple[Tensor, Tensor]:
+    """What a cache of `limit` slots holds after these words, [sentences, length], each row in order, -1: no word.
+
+    Returns the slots' words, [sentences, slots], the latest first, and by how much each position of a row counts in
+    each slot, [sentences, slots, length]. All at once instead of word by word: a slot depends on its word's own
+    positions, and on whether the word lost its slot between two of them.
+    """
+    length = words.shape[1]
+    at = torch.arange(length, device=words.device)
+    there = words >= 0
+    same = (words[:, :, None] == words[:, None, :]) & there[:, :, None]  # [sentences, length, length]
+    before = torch.where(same & (at < at[:, None]), at, -1).amax(2) if length else words  # the word's last position
+    # Between two positions of a word it lost its slot if as many others came as there are slots; of another word the
+    # first position after `before` counts, the one whose own last one is earlier.
+    between = (at > before[:, :, None]) & (at < at[:, None]) & (before[:, None, :] < before[:, :, None])
+    averaged = (before >= 0) & ((between & there[:, None, :]).sum(2) < limit)
+    after = same & (at > at[:, None])
+    later = after.sum(2)  # how often the word comes again
+    lost = (after & ~averaged[:, None, :]).any(2)  # its slot was given away afterwards
+    halvings = later + averaged  # the first in a slot is halved once less than it is averaged into
+    weight = torch.where(there & ~lost, 0.5**halvings, 0.0)
+    last = there & (later == 0)
+    slot = last.flip(1).cumsum(1).flip(1) - 1  # of a word's last position
+    slots = torch.arange(min(limit, int(last.sum(1).max()) if length else 0), device=words.device)
+    holds = last[:, None, :] & (slot[:, None, :] == slots[:, None])  # [sentences, slots, length], its last position
+    tags = torch.where(holds, words[:, None, :], -1).amax(2) if length else words
+    return tags, (tags[:, :, None] == words[:, None, :]) * (tags >= 0)[:, :, None] * weight[:, None, :]
+
+
+class ContinuousCacheTransformer(DocumentTransformer):
+    def __init__(self, model: ModelConfig, context: ContextConfig, source_vocabulary: int, target_vocabulary: int):
+        super().__init__(model, ContextConfig(kind="none"), source_vocabulary, target_vocabulary)
+        self.context_config = context
+        self.context_u, self.context_v, self.context_w = (
+            nn.Linear(model.width, model.width, bias=False) for _ in range(3)
+        )
+        for matrix in (self.context_u, self.context_v, self.context_w):
+            nn.init.xavier_uniform_(matrix.weight)
+
+    def encode(self, source: Packed, context: Contexts | None = None) -> Memory:
+        memory = super().encode(source)
+        if context is None:
+            return memory
+        assert isinstance(context, History)
+        return memory._replace(remembered=self.slots(context))
+
+    @torch.no_grad()
+    def slots(self, history: History) -> Slots:
+        assert history.target is not None
+        words, places = remembered_words(history)
+        tags, weights = fill_slots(words, self.context_config.cache_words)
+        s, c = super().decode(history.target, super().encode(history.source))
+        wrote = (places - 1).clamp(min=0)  # the position that wrote a word is the one before it
+        keys, values = (torch.bmm(weights.to(x.dtype), x[wrote]) for x in (c, s))
+        return Slots(keys, values, tags)
+
+    def recall(self, s: Tensor, c: Tensor, slots: Slots) -> Tensor:
+        """s~_t from s_t and c_t, [sentences, positions, width]"""
+        filled = (slots.words >= 0)[:, None, :]  # [sentences, 1, slots]
+        scores = torch.bmm(c, slots.keys.transpose(1, 2)).float()
+        w = scores.masked_fill(~filled, torch.finfo(scores.dtype).min).softmax(2)
+        m = torch.bmm(w, slots.values.to(w.dtype)).to(s.dtype)  # under autocast the products are narrower
+        gate = torch.sigmoid(self.context_u(s) + self.context_v(c) + self.context_w(m)).to(s.dtype)
+        return torch.where(filled.any(2, keepdim=True), torch.lerp(s, m, gate), s)
+
+    def decode(self, target_in: Packed, memory: Memory) -> Decoded:
+        s, c = super().decode(target_in, memory)
+        if memory.remembered is None:
+            return Decoded(s, c)
+        segments = target_in.segments
+        return Decoded(segments.unpad(self.recall(segments.pad(s), segments.pad(c), memory.remembered)), c)
+
+
+class ContinuousCacheState(DecoderState):
+    model: ContinuousCacheTransformer
+
+    def __init__(self, model: ContinuousCacheTransformer, memory: Memory, beam: int):
+        super().__init__(model, memory, beam)
+        self.slots: Slots | None = memory.remembered
+
+    def advance(self, words: Tensor) -> Tensor:
+        s = super().advance(words)
+        if self.slots is None:
+            return s
+        s, c = (x.unflatten(0, (-1, self.beam)) for x in (s, self.attended))
+        return self.model.recall(s, c, self.slots).flatten(0, 1)
+
+    def keep(self, sentences: Tensor) -> None:
+        super().keep(sentences)
+        self.slots = None if self.slots is None else self.slots.of(sentences)
+
+
+SYSTEM = System(ContinuousCacheTransformer, rule=lambda _: MemoryRule, state=ContinuousCacheState)

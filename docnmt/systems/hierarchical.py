@@ -1,0 +1,87 @@
+"""Wang et al. (2017), "Exploiting Cross-Sentence Context for Neural Machine Translation", on RNNsearch.
+
+    S_k = last state of a GRU over the words of the k-th sentence before
+    D   = last state of a GRU over S_1 ... S_K, the nearest sentence last
+
+D is used in three places:
+
+    h_0 = tanh(W_e D + b_e)                         the encoder's states before its first word, in each direction
+    s_0 = tanh(W_s backward h_1 + W_d D)            the decoder's first state
+    s_t = GRU(s_t-1, [e(y_t-1); c_t; z_t D])        an auxiliary context, let through by a gate
+    z_t = sigmoid(A s_t-1 + B c_t + C D + b)
+
+The base's matrices keep their shapes: what z_t D gives to the decoder's three gates is added to what they had. Our
+choices: the source embedding serves the context, too; h_0 goes through a map (the authors take D itself); with
+`context.start = "sentence"` the maps of D begin as zeros, and so step 2 as the base.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from docnmt.config import ContextConfig, ModelConfig
+from docnmt.corpora.contexts import HistoryRule
+from docnmt.model.batch import Contexts, History, Packed
+from docnmt.model.layers import linear
+from docnmt.model.rnnsearch import Annotations, RNNsearch, gru, matrix, run_gru
+from docnmt.model.segments import Segments
+from docnmt.systems.interface import System
+from docnmt.systems.rnnsearch import RecurrentState
+
+
+class Summary(NamedTuple):
+    """Of the sentences before each sentence of a batch."""
+
+    d: Tensor  # D, [sentences, width]
+    gate: Tensor  # C D, [sentences, width]
+
+    def of(self, sentences: Tensor) -> Summary:
+        return Summary(self.d[sentences], self.gate[sentences])
+
+
+class HierarchicalRNNsearch(RNNsearch):
+    def __init__(self, model: ModelConfig, context: ContextConfig, source_vocabulary: int, target_vocabulary: int):
+        super().__init__(model, context, source_vocabulary, target_vocabulary)
+        width = model.width
+        self.context_words = gru(width, width)
+        self.context_sentences = gru(width, width)
+        self.context_encoder_start = linear(width, 2 * width)  # W_e, for both directions
+        self.context_decoder_start = matrix(width, width)  # W_d
+        self.context_gate = linear(3 * width, width)  # [A; B]
+        self.context_gate_of_document = matrix(width, width)  # C
+        self.context_gates = matrix(width, 3 * width)  # of z_t D
+        if context.start == "sentence":
+            for added in (self.context_encoder_start, self.context_decoder_start, self.context_gates):
+                nn.init.zeros_(added.weight)
+
+    def summarise(self, history: History) -> Tensor:
+        """D, [sentences, width]"""
+        words, segments = self.embed(self.source_embedding, history.source.tokens), history.source.segments
+        _, sentences = run_gru(self.context_words, words, segments)  # S_k, [1, context sentences, width]
+        _, document = run_gru(self.context_sentences, self.dropout(sentences[0]), Segments(history.counts))
+        return self.dropout(document[0])
+
+    def encode(self, source: Packed, context: Contexts | None = None) -> Annotations:
+        if context is None:
+            return super().encode(source)
+        assert isinstance(context, History)
+        d = self.summarise(context)
+        first = torch.tanh(self.context_encoder_start(d)).unflatten(-1, (2, -1)).transpose(0, 1).contiguous()
+        return self.annotate(source, first, self.context_decoder_start(d))._replace(
+            remembered=Summary(d, self.context_gate_of_document(d))
+        )
+
+    def gates(self, s: Tensor, c: Tensor, annotations: Annotations) -> Tensor:
+        gates = super().gates(s, c, annotations)
+        if annotations.remembered is None:
+            return gates
+        rows = len(s) // len(annotations.start)  # of each sentence
+        d, gate = (part.repeat_interleave(rows, dim=0) for part in annotations.remembered)  # [rows, width]
+        z = torch.sigmoid(self.context_gate(torch.cat([s, c], dim=-1)) + gate)
+        return gates + self.context_gates(z * d)
+
+
+SYSTEM = System(HierarchicalRNNsearch, rule=lambda _: HistoryRule, state=RecurrentState)
