@@ -18,6 +18,8 @@ from docnmt.model.loss import smoothed_cross_entropy
 class TranslationModel(nn.Module):
     """theta = theta_s + theta_d, told apart by name; `forward` gives the states that `softmax` turns into words."""
 
+    source_embedding: Any  # each base has its own kind; both have a weight, as `softmax` has
+    target_embedding: Any
     softmax: nn.Linear  # W_o
 
     def __init__(self, model: ModelConfig, context: ContextConfig):
@@ -29,7 +31,11 @@ class TranslationModel(nn.Module):
         raise NotImplementedError
 
     def tie_weights(self) -> None:
-        """Makes one tensor of those that are to be one; also after each got its own (`to_empty`)."""
+        """One table where the recipe wants one; called again after each name got a tensor of its own (`to_empty`)."""
+        if self.model_config.tie == "all":
+            self.target_embedding = self.source_embedding
+        if self.model_config.tie != "none":
+            self.softmax.weight = self.target_embedding.weight
 
     def loss(self, batch: Batch, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
         """The smoothed cross-entropy summed over tokens, and each target token's log-probability."""

@@ -83,13 +83,6 @@ class RNNsearch(TranslationModel):
         nn.init.uniform_(self.energy, -(width**-0.5), width**-0.5)
         self.tie_weights()
 
-    def tie_weights(self) -> None:
-        """One table where the recipe wants one."""
-        if self.model_config.tie == "all":
-            self.target_embedding = self.source_embedding
-        if self.model_config.tie != "none":
-            self.softmax.weight = self.target_embedding.weight
-
     def embed(self, embedding: nn.Embedding, tokens: Tensor) -> Tensor:
         return self.dropout(embedding(tokens) * math.sqrt(self.model_config.width))  # [tokens, width]
 

@@ -107,13 +107,6 @@ class DocumentTransformer(TranslationModel):
         nn.init.normal_(self.softmax.weight, std=model.width**-0.5)
         self.tie_weights()
 
-    def tie_weights(self) -> None:
-        """One table where the recipe wants one."""
-        if self.model_config.tie == "all":
-            self.target_embedding = self.source_embedding
-        if self.model_config.tie != "none":
-            self.softmax.weight = self.target_embedding.weight
-
     def embed(self, embedding: Embedding, packed: Packed) -> Tensor:
         segments = packed.segments
         return self.dropout(embedding(packed.tokens, segments.positions, segments.longest))  # [tokens, width]
