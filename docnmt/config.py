@@ -168,6 +168,7 @@ class ValidationConfig:
 class EvaluationConfig:
     metric: str = "multi-bleu"  # the paper's: case-insensitive; or another of `docnmt evaluate`
     domains: tuple[str, ...] = ()  # parts to report apart, by document id: "games=wesnoth,widelands"
+    contrastive: str = ""  # a contrastive set (docs/contrastive.md), for the table of all systems
 
 
 @dataclass(frozen=True)
@@ -266,6 +267,7 @@ PATHS = (
     "data.sentences",
     "data.dev",
     "data.test",
+    "evaluation.contrastive",
     "subwords.source_model",
     "subwords.target_model",
     "document.start_from",
@@ -351,4 +353,5 @@ def _resolve_paths(recipe: Recipe, folder: Path) -> Recipe:
             target_model=at(recipe.subwords.target_model),
         ),
         document=replace(recipe.document, start_from=start if start == "nothing" else at(start)),
+        evaluation=replace(recipe.evaluation, contrastive=at(recipe.evaluation.contrastive)),
     )

@@ -44,8 +44,7 @@ def run_demo(recipe: Recipe, progress: Progress, console: Console, json_path: st
     _print_changes(console, test, outputs, words, recipe)
     seconds = time.monotonic() - started
     model = models["document"]
-    console.print(f"\nDone in {seconds:.0f} s. To translate a French text of your own, in the words this")
-    console.print("small model knows, one sentence a line and an empty line between documents:\n")
+    console.print(f"\nDone in {seconds:.0f} s. To translate a French text in the words that this small model knows:\n")
     console.print(f"  .venv/bin/docnmt translate {model} my-text.txt\n", markup=False, highlight=False, soft_wrap=True)
     figures = {"seconds": seconds, "systems": {name: _figures(scores[name], bleu[name]) for name in outputs}}
     if json_path:
@@ -61,7 +60,12 @@ def _with_corpus(recipe: Recipe, folder: Path) -> Recipe:
 
     data = recipe.data
     documents, sentences, dev, test = map(moved, (data.documents, data.sentences, data.dev, data.test))
-    return replace(recipe, data=replace(data, documents=documents, sentences=sentences, dev=dev, test=test))
+    contrastive = str(folder / Path(recipe.evaluation.contrastive).name)
+    return replace(
+        recipe,
+        data=replace(data, documents=documents, sentences=sentences, dev=dev, test=test),
+        evaluation=replace(recipe.evaluation, contrastive=contrastive),
+    )
 
 
 def _translate_all(

@@ -6,10 +6,15 @@ iterable of documents, and contexts are derived from them here, never asked for.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass
 
 from docnmt.errors import DocnmtError
+
+# A place in a document whose sentence is not there (its translation was missing, a filter took it out). It is no
+# training pair, is translated by nothing and never scored; contexts count it as a place and see nothing in it, so that
+# sentences on its two sides never pass for neighbours.
+GAP = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +26,11 @@ class Document:
 
     def __len__(self) -> int:
         return len(self.sentences)
+
+    @property
+    def filled(self) -> tuple[int, ...]:
+        """The positions that are no gaps."""
+        return tuple(i for i, sentence in enumerate(self.sentences) if sentence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +50,11 @@ class ParallelDocument:
 
     def __len__(self) -> int:
         return len(self.source)
+
+    @property
+    def filled(self) -> tuple[int, ...]:
+        """The positions that are no gaps."""
+        return tuple(i for i, pair in enumerate(zip(self.source, self.target, strict=True)) if any(pair))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +98,14 @@ def context_positions(position: int, length: int, spec: ContextSpec) -> tuple[in
     return (*before, *after)
 
 
+def visible_positions(sentences: Sequence[Sized], position: int, spec: ContextSpec) -> tuple[int, ...]:
+    """Those of `context_positions` that are no gaps, of sentences as text or as token ids."""
+    return tuple(i for i in context_positions(position, len(sentences), spec) if len(sentences[i]))
+
+
 def context_sentences(sentences: Sequence[str], position: int, spec: ContextSpec) -> tuple[str, ...]:
     """The context of one sentence as text."""
-    return tuple(sentences[i] for i in context_positions(position, len(sentences), spec))
+    return tuple(sentences[i] for i in visible_positions(sentences, position, spec))
 
 
 def trim_to_budget(before: int, after: int, budget: int) -> tuple[int, int]:

@@ -36,10 +36,11 @@ def model_config(**settings: object) -> ModelConfig:
 
 
 def shake(model: nn.Module, seed: int = 0, size: float = 0.2) -> nn.Module:
-    """Moves every parameter. Fresh biases are 0 and fresh norms 1: a test could not tell if they were left out."""
+    """Moves every parameter that training moves. Fresh biases are 0 and fresh norms 1: a test could not tell if they
+    were left out."""
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
-        for parameter in model.parameters():
+        for parameter in (p for p in model.parameters() if p.requires_grad):
             parameter += size * torch.randn(parameter.shape, generator=generator).to(parameter.dtype)
     return model
 

@@ -1,21 +1,24 @@
-"""`docnmt corpus`: make a demo corpus, look into a corpus."""
+"""`docnmt corpus`: make a demo corpus, get a real one, look into a corpus, clean it."""
 
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 
-from docnmt.cli.options import Verbs, add_corpus, add_json, corpus_files, languages_of
+from docnmt.cli.options import Verbs, add_corpus, add_json, check_outputs, corpus_files, languages_of
+from docnmt.errors import DocnmtError
 
 
 def add(verbs: Verbs) -> None:
-    corpus = verbs.add_parser("corpus", help="make a demo corpus, look into a corpus")
+    corpus = verbs.add_parser("corpus", help="make, get, look into or clean a corpus")
     jobs = corpus.add_subparsers(required=True, metavar="JOB")
     make = jobs.add_parser("demo", help="write the embedded French-English corpus as files")
     make.add_argument("folder", metavar="DIR")
     make.add_argument("--documents", type=int, default=4500, metavar="N")
     make.add_argument("--seed", type=int, default=1, metavar="S")
     make.set_defaults(run=run_corpus_demo)
+    _add_get(jobs)
     inspect = jobs.add_parser("inspect", help="count documents, sentences, words; show contexts")
     inspect.add_argument("files", nargs="+", metavar="FILE", help="one file with both sides, or source and target")
     add_corpus(inspect)
@@ -23,6 +26,33 @@ def add(verbs: Verbs) -> None:
     inspect.add_argument("--skip-bad", action="store_true", help="skip and count bad places instead of stopping")
     add_json(inspect)
     inspect.set_defaults(run=run_corpus_inspect)
+    _add_clean(jobs)
+
+
+def _add_get(jobs: Verbs) -> None:
+    get = jobs.add_parser("get", help="get a real corpus: train.tsv, dev.tsv and test.tsv with a card")
+    get.add_argument("name", choices=("debian",), help="debian: translated manuals and games from packages, by apt-get")
+    get.add_argument("folder", metavar="DIR")
+    get.add_argument("--languages", required=True, metavar="SRC-TRG", help="fr-en, en-de, zh-en, pt_BR-en ...")
+    get.add_argument("--only", default="", metavar="SOURCE,...", help="libreoffice,wesnoth ... (default: all)")
+    get.add_argument("--cache", default="", metavar="DIR", help="keeps the packages; default ~/.cache/docnmt/debian")
+    get.add_argument("--held-out", type=float, default=0.02, metavar="SHARE", help="of documents for dev, and for test")
+    get.add_argument("--seed", type=int, default=1, metavar="S")
+    get.set_defaults(run=run_corpus_get)
+
+
+def _add_clean(jobs: Verbs) -> None:
+    clean = jobs.add_parser("clean", help="take out bad pairs, leaving gaps in their places")
+    clean.add_argument("files", nargs="+", metavar="FILE", help="each with both sides; or see --sides")
+    clean.add_argument("-o", "--output", required=True, metavar="FILE", help=".tsv or .jsonl, with .gz packed")
+    clean.add_argument("--sides", action="store_true", help="the two files are source and target")
+    add_corpus(clean)
+    clean.add_argument("--without", default="", metavar="FILTER,...", help="filters to leave out")
+    clean.add_argument("--max-words", type=int, default=200, metavar="N", help="of a sentence (default 200)")
+    clean.add_argument("--max-ratio", type=float, default=4.0, metavar="X", help="of the two lengths (default 4)")
+    clean.add_argument("--max-repeats", type=int, default=5, metavar="N", help="of a pair under four words (default 5)")
+    clean.add_argument("--report", default="", metavar="FILE", help="what went and why, as .json or .md")
+    clean.set_defaults(run=run_corpus_clean)
 
 
 def run_corpus_demo(options: argparse.Namespace) -> None:
@@ -30,6 +60,29 @@ def run_corpus_demo(options: argparse.Namespace) -> None:
 
     write_demo_corpus(Path(options.folder), options.documents, options.seed)
     print((Path(options.folder) / "README.txt").read_text(encoding="utf-8"), end="")
+
+
+def run_corpus_get(options: argparse.Namespace) -> None:
+    from rich.console import Console
+
+    from docnmt.corpora.cleaning import report
+    from docnmt.corpora.debian.get import get_debian
+    from docnmt.progress import Progress
+
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    card, cleaner = get_debian(
+        Path(options.folder),
+        options.languages,
+        only=options.only,
+        cache=Path(options.cache) if options.cache else home / "docnmt" / "debian",
+        held_out=options.held_out,
+        seed=options.seed,
+        progress=Progress(),
+    )
+    console = Console()
+    for table in (*card.tables(), report.table(cleaner)):
+        table.print(console)
+    print(f"{options.folder}: train.tsv, dev.tsv, test.tsv; README.md and corpus.json say what is in them")
 
 
 def run_corpus_inspect(options: argparse.Namespace) -> None:
@@ -53,3 +106,45 @@ def run_corpus_inspect(options: argparse.Namespace) -> None:
         print(bad.report())
     if options.json:
         write_json(options.json, {**result.as_dict(), "skipped": dict(bad.counts)})
+
+
+def run_corpus_clean(options: argparse.Namespace) -> None:
+    from dataclasses import replace
+
+    from rich.console import Console
+
+    from docnmt.corpora.assembly import LeaveGaps
+    from docnmt.corpora.cleaning import report
+    from docnmt.corpora.cleaning.cleaner import Cleaner
+    from docnmt.corpora.cleaning.filters import Limits
+    from docnmt.corpora.cleaning.inputs import read_all
+    from docnmt.corpora.files import CorpusFiles
+    from docnmt.corpora.writers import writer_for
+    from docnmt.files_on_disk import write_atomically, write_json
+    from docnmt.progress import Progress
+
+    if options.report and not options.report.endswith((".json", ".md")):
+        raise DocnmtError(f"--report {options.report}: neither .json nor .md\n  Name a file that ends in one of them.")
+    write = writer_for(options.output)
+    check_outputs(options.output, options.report)
+    limits = Limits(options.max_words, options.max_ratio, options.max_repeats)
+    without = filter(None, map(str.strip, options.without.split(",")))
+    cleaner, bad = Cleaner(languages_of(options), limits, without), LeaveGaps()
+    if options.sides:
+        corpora = [corpus_files(options)]
+    else:
+        one = CorpusFiles(format=options.format, swap=options.swap)
+        corpora = [replace(one, path=path) for path in options.files]
+    documents = read_all(corpora, languages_of(options), bad)
+    tracked = Progress().track(documents, "clean", unit="sentences", size=len)
+    write(options.output, cleaner.clean(tracked))
+    console = Console()
+    report.table(cleaner).print(console)
+    report.examples(cleaner).print(console)
+    if bad.counts:
+        print(f"{bad.report()}\n  They are gaps where their format has a place for them.")
+    if options.report.endswith(".json"):
+        write_json(options.report, {**report.as_dict(cleaner), "unreadable": dict(bad.counts)})
+    elif options.report:
+        with write_atomically(options.report) as file:
+            file.write(report.markdown(cleaner))

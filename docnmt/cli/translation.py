@@ -14,8 +14,9 @@ def add(verbs: Verbs) -> None:
     translate = verbs.add_parser(
         "translate",
         help="translate documents",
-        description="Plain text has one sentence a line and an empty line between documents; other formats are told "
-        "by their content.",
+        description="Files with layout (txt, md, html, docx, odt, epub, po, xliff, tmx, json, srt, vtt) keep it. "
+        "All others, and those with --format, are corpora: plain text has one sentence a line and an empty line "
+        "between documents, other formats are told by their content.",
     )
     translate.add_argument("model", metavar="MODEL")
     translate.add_argument("files", nargs="*", default=["-"], metavar="FILE", help="- or nothing: standard input")
@@ -42,8 +43,11 @@ def add(verbs: Verbs) -> None:
 def run_translate(options: argparse.Namespace) -> None:
     from dataclasses import replace
 
-    from docnmt.decoding.jobs import FileJob, count_sentences, output_paths, translate_stream
+    from docnmt.decoding.file_batch import translate_files
+    from docnmt.decoding.jobs import count_sentences, is_corpus, output_paths, translate_stream
     from docnmt.decoding.translator import load
+    from docnmt.files.kinds import PACKED, kind_of
+    from docnmt.files.translation import FileSentences, languages_of, read_bytes
     from docnmt.model_folder import model_key
     from docnmt.progress import Progress
 
@@ -55,22 +59,28 @@ def run_translate(options: argparse.Namespace) -> None:
     chosen = replace(
         translator.options, nbest=options.nbest, **{key: value for key, value in given.items() if value is not None}
     )
+    with_layout = [file for file in options.files if not is_corpus(file, options.format)]
+    if with_layout and options.nbest > 1:
+        raise DocnmtError(f"{with_layout[0]}: a file keeps one translation\n  --nbest goes with lines: --format text.")
     progress = Progress(quiet=rank > 0)
-    if not options.output:
+    if options.output:
+        if "-" in options.files:
+            raise DocnmtError("-o goes with named files\n  Name an input file, or send standard output to a file.")
+        paths, key = output_paths(options.files, options.output), model_key(options.model)
+        translate_files(translator, chosen, paths, options.format, key, progress, rank, size)
+    elif with_layout:
+        if len(options.files) > 1 or kind_of(with_layout[0]) in PACKED:
+            raise DocnmtError(f"{with_layout[0]}: its translation needs a place\n  Name a file or a folder with -o.")
+        file = FileSentences(read_bytes(with_layout[0]), with_layout[0], languages_of(translator))
+        with progress.bar("translate", len(file), "sentences") as tick:
+            translated = file.translated(translator, chosen, tick)
+        sys.stdout.flush()
+        sys.stdout.buffer.write(translated)
+    else:
         total = None if "-" in options.files else count_sentences(options.files, options.format)
         with progress.bar("translate", total, "sentences") as tick:
             for path in options.files:
                 translate_stream(translator, path, sys.stdout, chosen, options.format, tick)
-        return
-    if "-" in options.files:
-        raise DocnmtError("-o goes with named files\n  Name an input file, or send standard output to a file.")
-    paths, key = output_paths(options.files, options.output), model_key(options.model)
-    total = count_sentences(options.files, options.format) // size
-    with progress.bar("translate", total, "sentences") as tick:
-        job = FileJob(translator, chosen, key, rank, size, tick)
-        for path, out in paths.items():
-            job.translate(path, out, options.format)
-        job.finish(progress.say)
 
 
 def run_score(options: argparse.Namespace) -> None:

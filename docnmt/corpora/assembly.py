@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from docnmt.corpora.files import MAX_CHARACTERS, Flaw, Line
-from docnmt.document import ParallelDocument
-from docnmt.errors import BadInput, OnBad, raise_bad
+from docnmt.document import GAP, ParallelDocument
+from docnmt.errors import BadInput, OnBad, SkipBad, raise_bad
 
 # Parallel text without any mark of documents is taken as one document up to this many sentences.
 MAX_UNDIVIDED = 2_000
@@ -16,7 +16,7 @@ MAX_SENTENCES = 100_000
 
 _REMEDIES = {
     "unequal sides": "Give each source sentence exactly one target sentence, in the same order.",
-    "empty side": "Give the sentence its translation, or remove the pair.",
+    "empty side": "Give the sentence its translation, or remove the pair (empty both sides for a gap).",
     "unknown document": "Give every sentence a document id, the same on both sides.",
     "repeated document": "Sort the file so that a document's lines are together, or rename one of the two.",
     "bad columns": "Write document id, source and target, in this order, with one separator between them.",
@@ -29,6 +29,10 @@ _REMEDIES = {
 }
 
 
+class LeaveGaps(SkipBad):
+    """As SkipBad, but a bad pair whose document is known leaves a gap in it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """How a corpus is read, handed to every reader."""
@@ -38,6 +42,10 @@ class Reading:
     limit: int = MAX_CHARACTERS
     source_only: bool = False  # targets are not asked for and come out as empty strings
     pairs: bool = False  # sentence-level: what has no document marks is one document a pair
+
+    @property
+    def leaves_gaps(self) -> bool:
+        return isinstance(self.on_bad, LeaveGaps)
 
     def bad(self, kind: str, problem: str, *, file: str, document: str = "", line: int | None = None) -> None:
         self.on_bad(BadInput(kind, problem, _REMEDIES[kind], file=file, document=document, line=line))
@@ -123,6 +131,9 @@ def pair_up(source: Side, target: Side, reading: Reading) -> ParallelDocument | 
             targets.append(right)
         else:
             report_pair(left, right, source, target, position, reading)
+            if reading.leaves_gaps:
+                sources.append(GAP)
+                targets.append(GAP)
     return ParallelDocument(source.id, tuple(sources), tuple(targets)) if sources else None
 
 

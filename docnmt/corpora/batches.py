@@ -42,7 +42,9 @@ class Examples:
         self.bos, self.eos, self.source_eos = target.bos, target.eos, source.eos
         self.offsets = np.cumsum([0, *map(len, self.stores)])  # [stores + 1]
         self.source_lengths = self._lengths("source") + 1  # with the end mark
-        self.own_lengths = self.target_lengths = self._lengths("target") + 1
+        self.target_lengths = self._lengths("target") + 1
+        self.gaps = np.concatenate([store.gaps() for store in self.stores])  # [sentences]: in no batch
+        self.own_lengths = np.where(self.gaps, 0, self.target_lengths)
         starts, ends = zip(*(_document_bounds(store) for store in self.stores), strict=True)
         self.document_start = np.concatenate([s + o for s, o in zip(starts, self.offsets, strict=False)])  # [sentences]
         self.document_end = np.concatenate([e + o for e, o in zip(ends, self.offsets, strict=False)])
@@ -50,7 +52,7 @@ class Examples:
         self.context_of = np.arange(len(self)) if foreign is None else self._of_other_documents(foreign)
         added = [tokens[self.context_of] for tokens in self._added()]
         self.context_lengths = added[0]
-        self.source_lengths, self.target_lengths = self.source_lengths + added[1], self.own_lengths + added[2]
+        self.source_lengths, self.target_lengths = self.source_lengths + added[1], self.target_lengths + added[2]
 
     def __len__(self) -> int:
         return int(self.offsets[-1])
@@ -66,12 +68,13 @@ class Examples:
         here = np.arange(len(self))
         first = np.maximum(self.document_start, here - self.rule.spec.previous)
         last = np.minimum(self.document_end, here + 1 + self.rule.spec.following)
-        source, target = (np.concatenate([[0], np.cumsum(n - 1)]) for n in (self.source_lengths, self.target_lengths))
+        pieces = self.source_lengths - 1, self.target_lengths - 1
+        source, target, filled = (np.concatenate([[0], np.cumsum(n)]) for n in (*pieces, pieces[0] > 0))
         sizes = Sizes(
             before=source[here] - source[first],
             after=source[last] - source[here + 1],
             translated=target[here] - target[first],
-            count=here - first,
+            count=filled[here] - filled[first],
         )
         context, more_source, more_target = self.rule.added(sizes)
         return context, nothing + more_source, nothing + more_target
@@ -94,6 +97,7 @@ class Examples:
         index = int(self.context_of[index])
         first, end = int(self.document_start[index]), int(self.document_end[index])
         places = [first + i for i in context_positions(index - first, end - first, self.rule.spec)]
+        places = [i for i in places if len(self._sentence("source", i))]  # not the gaps
         before = [i for i in places if i < index]
         return Neighbours(
             [self._sentence("source", i).tolist() for i in before],
@@ -194,7 +198,7 @@ def epoch_batches(examples: Examples, budget: int, seed: int, epoch: int) -> lis
     lottery = random.random(len(examples))
     second = examples.context_lengths if examples.context_lengths.any() else examples.source_lengths
     order = np.lexsort((lottery, second, examples.target_lengths // BUCKET))
-    batches = cut_into_batches(examples, order, budget)
+    batches = cut_into_batches(examples, order[~examples.gaps[order]], budget)
     return [batches[i] for i in random.permutation(len(batches))]
 
 
@@ -234,4 +238,5 @@ class Stream:
 
 def in_order(examples: Examples, budget: int) -> Iterator[Ints]:
     """Batches for validation: every example once, sorted by length, the same each time."""
-    yield from cut_into_batches(examples, np.lexsort((examples.source_lengths, examples.target_lengths)), budget)
+    order = np.lexsort((examples.source_lengths, examples.target_lengths))
+    yield from cut_into_batches(examples, order[~examples.gaps[order]], budget)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from docnmt.corpora.store import Ints
 from docnmt.corpora.subwords import BOS, EOS
-from docnmt.document import ContextSpec, context_positions, trim_to_budget
+from docnmt.document import ContextSpec, trim_to_budget, visible_positions
 from docnmt.errors import DocnmtError
 
 Ids = Sequence[int]
@@ -19,7 +19,7 @@ Ids = Sequence[int]
 
 @dataclass(frozen=True)
 class Neighbours:
-    """The sentences that a rule's spec lets a sentence see, in reading order."""
+    """The sentences that a rule's spec lets a sentence see, in reading order; gaps are not among them."""
 
     before: Sequence[Ids] = ()
     after: Sequence[Ids] = ()
@@ -104,7 +104,7 @@ class ContextRule:
 
         Only a system that writes the sentences before once more can decode without these.
         """
-        places = context_positions(position, len(sentences), self.spec)
+        places = visible_positions(sentences, position, self.spec)
         before = [i for i in places if i < position]
         shown = self.remembers or (self.sees_translations and len(translations) > 0)
         return Neighbours(

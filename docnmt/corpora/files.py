@@ -24,6 +24,7 @@ MAX_CHARACTERS = 20_000
 # Formats that keep a whole document on one line may have lines this many times longer than a sentence.
 SENTENCES_PER_LINE = 100
 BLOCK = 1 << 18
+MAX_CONTENT = 1 << 28  # of files that have to be read whole
 STDIN = "-"
 
 # C0 (tab and newline aside), DEL, C1, the two non-characters that betray a wrong byte order, and lone surrogates,
@@ -123,6 +124,16 @@ class InputFile:
         except (OSError, EOFError, zlib.error) as error:
             raise self._unreadable(error) from error
         return head.decode(_encoding(head), "replace")
+
+    def content(self) -> bytes:
+        """All of it, for formats that are no stream of lines."""
+        blocks, size = [], 0
+        while block := self._read():
+            blocks.append(block)
+            size += len(block)
+            if size > MAX_CONTENT:
+                raise DocnmtError(f"{self.name}: more than {MAX_CONTENT:,} bytes\n  Cut the file into smaller ones.")
+        return b"".join(blocks)
 
     def lines(self, limit: int) -> Iterator[Line]:
         """Every line without its end, each a good str or a Flaw in its place."""

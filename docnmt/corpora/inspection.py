@@ -13,14 +13,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from docnmt.document import ContextSpec, ParallelDocument, context_positions, context_sentences
+from docnmt.document import ContextSpec, ParallelDocument, context_sentences, visible_positions
 
 EXAMPLES = 3
 # A document must have this many sentences to serve as an example.
 EXAMPLE_LENGTH = 3
 
 # Scripts written without spaces: Thai to Khmer, kana, Han and their punctuation (Korean has spaces).
-_UNSPACED = re.compile(
+UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
 )
 _UNSPACED_PUNCTUATION = re.compile("[\u3000-\u303f\uff00-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]")
@@ -30,7 +30,7 @@ def count_words(sentence: str) -> int:
     """Words between spaces; in scripts without spaces every character counts, their punctuation aside."""
     if sentence.isascii():
         return len(sentence.split())
-    rest, characters = _UNSPACED.subn(" ", sentence)
+    rest, characters = UNSPACED.subn(" ", sentence)
     if characters:
         rest = _UNSPACED_PUNCTUATION.sub(" ", rest)
     return characters + len(rest.split())
@@ -86,6 +86,7 @@ class Example:
 class Inspection:
     documents: int
     sentences: int
+    gaps: int  # places in documents whose sentences are not there
     source_words: int
     target_words: int
     source_lengths: Lengths
@@ -125,20 +126,24 @@ def inspect(documents: Iterable[ParallelDocument], spec: ContextSpec) -> Inspect
     contexts: Counter[int] = Counter()
     pairs, sources = _Repeats(), _Repeats()
     samples: list[ParallelDocument] = []
+    gaps = 0
     for document in documents:
-        lengths[len(document)] += 1
-        source_words.update(map(count_words, document.source))
-        target_words.update(map(count_words, document.target))
-        contexts.update(len(context_positions(i, len(document), spec)) for i in range(len(document)))
-        for source, target in zip(document.source, document.target, strict=True):
+        filled = document.filled
+        gaps += len(document) - len(filled)
+        lengths[len(filled)] += 1
+        contexts.update(len(visible_positions(document.source, i, spec)) for i in filled)
+        for source, target in ((document.source[i], document.target[i]) for i in filled):
+            source_words[count_words(source)] += 1
+            target_words[count_words(target)] += 1
             sources.add(source)
             pairs.add(f"{source}\n{target}")
-        if len(samples) < EXAMPLES and len(document) >= EXAMPLE_LENGTH:
+        if len(samples) < EXAMPLES and len(filled) >= EXAMPLE_LENGTH:
             samples.append(document)
     sentences = contexts.total()
     return Inspection(
         documents=lengths.total(),
         sentences=sentences,
+        gaps=gaps,
         source_words=_sum(source_words),
         target_words=_sum(target_words),
         source_lengths=Lengths.of(source_words),
@@ -168,7 +173,7 @@ def _examples(samples: list[ParallelDocument], spec: ContextSpec) -> tuple[Examp
     examples = []
     for turn in range(EXAMPLES if samples else 0):
         document = samples[turn % len(samples)]
-        position = (turn + 1) * len(document) // (EXAMPLES + 1)
+        position = document.filled[(turn + 1) * len(document.filled) // (EXAMPLES + 1)]
         context = context_sentences(document.source, position, spec)
         examples.append(Example(document.id, position, context, document.source[position], document.target[position]))
     return tuple(examples)
@@ -192,6 +197,8 @@ def _sizes(inspection: Inspection) -> Table:
     total = inspection.sentences
     table.add_row("documents", f"{inspection.documents:,}", "")
     table.add_row("sentence pairs", f"{total:,}", "")
+    if inspection.gaps:
+        table.add_row("gaps", f"{inspection.gaps:,}", "places without a pair, which contexts know of")
     table.add_row("source words", f"{inspection.source_words:,}", "characters where there are no spaces")
     table.add_row("target words", f"{inspection.target_words:,}", "")
     repeated = inspection.repeated_pairs, inspection.repeated_sources

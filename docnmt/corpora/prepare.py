@@ -54,9 +54,10 @@ def prepare(recipe: Recipe, progress: Progress) -> Prepared:
         stores[role] = write_store(path, counted, source, target, os.cpu_count() or 1, key)
         if isinstance(on_bad, SkipBad) and getattr(recipe.data, role):
             progress.say(f"{role}: {on_bad.report()}")
-        card = stores[role].card
-        if card["sentences"]:
-            progress.say(f"{role}: {card['documents']:,} documents, {card['sentences']:,} sentence pairs")
+        card, pairs = stores[role].card, stores[role].pairs
+        if pairs:
+            gaps = f" and {card['gaps']:,} gaps" if "gaps" in card else ""
+            progress.say(f"{role}: {card['documents']:,} documents, {pairs:,} sentence pairs{gaps}")
     return Prepared(source, target, stores["documents"], stores["sentences"], stores["dev"])
 
 

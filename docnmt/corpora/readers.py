@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import TypeVar
 
-from docnmt.corpora import markup, tabular, text, tmx
+from docnmt.corpora import file_pairs, markup, po, tabular, text, tmx, xliff
 from docnmt.corpora.assembly import Reading
 from docnmt.corpora.files import MAX_CHARACTERS, STDIN, CorpusFiles, InputFile
 from docnmt.document import Document, ParallelDocument
@@ -26,6 +26,8 @@ _ONE_FILE: dict[str, _OneFileReader] = {
     "jsonl": tabular.read_jsonl,
     "wmt-xml": markup.read_wmt_xml,
     "tmx": tmx.read_tmx,
+    "xliff": xliff.read_xliff,
+    "po": po.read_po,
 }
 # A file a side (`source` and `target`).
 _TWO_FILES: dict[str, _TwoFileReader] = {
@@ -35,6 +37,7 @@ _TWO_FILES: dict[str, _TwoFileReader] = {
     "nist-sgml": markup.read_sets,
     "iwslt-xml": markup.read_sets,
     "iwslt-tags": markup.read_talks,
+    "files": file_pairs.read_file_pair,
 }
 FORMATS: tuple[str, ...] = (*_TWO_FILES, *_ONE_FILE)
 
@@ -61,9 +64,13 @@ _SOURCE: dict[str, _SourceReader] = {
 
 # How many lines at the beginning of a file must agree for it to count as columns.
 _SAMPLE = 20
-_MARKUP = re.compile(r"<(tmx|dataset|mteval|srcset|refset|tstset|doc|url|talkid|keywords)\b", re.IGNORECASE)
+_CATALOGUE = re.compile(
+    r'^msgid[ \t]+"[^\n]*"[ \t\r]*\n(?:"[^\n]*\n|msgid_plural[^\n]*\n)*msgstr(?:\[0\])?[ \t]+"', re.MULTILINE
+)
+_MARKUP = re.compile(r"<(tmx|xliff|dataset|mteval|srcset|refset|tstset|doc|url|talkid|keywords)\b", re.IGNORECASE)
 _MARKUP_FORMATS = {
     "tmx": "tmx",
+    "xliff": "xliff",
     "dataset": "wmt-xml",
     "mteval": "iwslt-xml",
     "srcset": "nist-sgml",
@@ -219,7 +226,7 @@ def _one_file_format(file: InputFile) -> str:
     if not head.strip():
         raise _no_documents(file.name)
     lines = _first_lines(head)
-    if found := _markup_format(head) or ("jsonl" if _looks_like_json(head) else ""):
+    if found := _markup_format(head) or _other_format(head):
         return found
     # Either separator may stand in a sentence by chance, so the one that fits more lines tells.
     tabs, bars = (sum(line.count(separator) == 2 for line in lines) for separator in ("\t", tabular.BARS))
@@ -232,6 +239,9 @@ def _one_file_format(file: InputFile) -> str:
 
 
 def _two_file_format(files: Sequence[InputFile]) -> str:
+    kinds = [file_pairs.paired_kind(file.name) for file in files]
+    if kinds[0] and kinds[0] == kinds[1]:
+        return "files"
     heads = [file.head() for file in files]
     if found := _markup_format(heads[0]):
         return found
@@ -241,10 +251,8 @@ def _two_file_format(files: Sequence[InputFile]) -> str:
 def source_format(file: InputFile) -> str:
     head = file.head()
     lines = _first_lines(head)
-    if found := _markup_format(head):
+    if found := _markup_format(head) or _other_format(head):
         return found
-    if _looks_like_json(head):
-        return "jsonl"
     if lines and all(tabular.BARS in line for line in lines):
         return "bars"
     # A tab or two in each line, after something: a document id. Plain text may hold a tab here and there.
@@ -272,5 +280,7 @@ def _markup_format(head: str) -> str:
     return _MARKUP_FORMATS[name]
 
 
-def _looks_like_json(head: str) -> bool:
-    return re.match(r'\s*\{\s*"', head) is not None
+def _other_format(head: str) -> str:
+    if re.match(r'\s*\{\s*"', head):
+        return "jsonl"
+    return "po" if _CATALOGUE.search(head) else ""

@@ -6,6 +6,7 @@ A store is a folder:
     documents.ends                 int64, how many sentences there are up to the end of each document
     documents.ids                  each document's id on a line
     store.json                     counts, token type, and the hash of all that determined the content
+A gap has its place among the sentences of its document and no tokens on either side; the card counts gaps if any.
 """
 
 from __future__ import annotations
@@ -54,6 +55,17 @@ class TokenStore:
     def lengths(self, side: str) -> Ints:
         return np.diff(self.ends[side], prepend=0)
 
+    def gaps(self) -> NDArray[np.bool_]:
+        """Whether each sentence is a gap."""
+        if "gaps" not in self.card:
+            return np.zeros(len(self), bool)
+        return (self.lengths("source") == 0) & (self.lengths("target") == 0)
+
+    @property
+    def pairs(self) -> int:
+        """How many sentence pairs there are to train on."""
+        return len(self) - int(self.card.get("gaps", 0))
+
     def sentence(self, side: str, index: int) -> NDArray:
         ends = self.ends[side]
         return self.tokens[side][ends[index - 1] if index else 0 : ends[index]]
@@ -87,6 +99,7 @@ class StoreWriter:
         self.waiting: dict[str, list[str]] = {side: [] for side in SIDES}
         self.encoding: Future[None] | None = None
         self.counts = {"source_tokens": 0, "target_tokens": 0, "sentences": 0, "documents": 0}
+        self.gaps = 0
 
     def __enter__(self) -> StoreWriter:
         return self
@@ -101,6 +114,7 @@ class StoreWriter:
         self.waiting["source"] += document.source
         self.waiting["target"] += document.target
         self.counts["sentences"] += len(document)
+        self.gaps += len(document) - len(document.filled)
         self.counts["documents"] += 1
         self.files["documents.ends"].write(np.int64(self.counts["sentences"]).tobytes())
         self.files["documents.ids"].write(document.id.replace("\n", " ").encode() + b"\n")
@@ -136,7 +150,8 @@ def write_store(
         with StoreWriter(temporary, source, target, threads) as writer:
             for document in documents:
                 writer.add(document)
-        write_json(temporary / "store.json", {**writer.counts, "token_type": writer.token_type.name, "key": key})
+        card = {**writer.counts, "token_type": writer.token_type.name, "key": key}
+        write_json(temporary / "store.json", card | ({"gaps": writer.gaps} if writer.gaps else {}))
     return TokenStore(folder)
 
 
@@ -149,4 +164,5 @@ def stored_key(folder: Path) -> str:
 
 
 def sentences_of(documents: Iterable[ParallelDocument], side: str) -> Iterator[str]:
-    return chain.from_iterable(getattr(document, side) for document in documents)
+    """The sentences of one side, gaps left out."""
+    return filter(None, chain.from_iterable(getattr(document, side) for document in documents))

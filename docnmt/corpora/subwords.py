@@ -49,6 +49,11 @@ class Subwords:
     def encode(self, sentences: Sequence[str], threads: int = 1) -> list[list[int]]:
         return self._processor.encode(list(sentences), num_threads=threads)
 
+    def encode_with_spans(self, sentence: str) -> tuple[list[int], list[tuple[int, int]]]:
+        """Pieces, and the characters of the sentence that each stands for, in order and without gaps."""
+        found = self._processor.encode(sentence, return_type="offset_mapping")
+        return found["ids"], found["offsets"]
+
     def decode(self, ids: Sequence[Sequence[int]]) -> list[str]:
         """Each sentence on one line: bytes that spell a line end, a tab or another control become a space."""
         texts = self._processor.decode([list(map(int, sentence)) for sentence in ids]) if ids else []
@@ -56,6 +61,19 @@ class Subwords:
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
         return [self._processor.id_to_piece(int(i)) for i in ids]
+
+    def written(self) -> list[bytes]:
+        """What each piece of the vocabulary writes; nothing for marks, and a space before the first word, too."""
+        written = []
+        for i, piece in enumerate(self.pieces(range(len(self)))):
+            if self._processor.is_byte(i):
+                written.append(bytes.fromhex(piece[3:5]))
+            elif self._processor.is_control(i) or self._processor.is_unused(i):
+                written.append(b"")
+            else:
+                text = " \u2047 " if self._processor.is_unknown(i) else piece.replace("\u2581", " ")
+                written.append(text.encode())
+        return written
 
 
 def train_subwords(

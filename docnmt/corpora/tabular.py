@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 from docnmt.corpora.assembly import Reading, Row, documents_from_rows
 from docnmt.corpora.files import SENTENCES_PER_LINE, Flaw, InputFile, find_flaw
-from docnmt.document import ParallelDocument
+from docnmt.document import GAP, ParallelDocument
 
 BARS = "|||"
 
 
 def read_tsv(file: InputFile, reading: Reading) -> Iterator[ParallelDocument]:
-    """`doc_id <TAB> source <TAB> target`. Lines with nothing on them are passed over."""
+    """`doc_id <TAB> source <TAB> target`; a gap has nothing on both sides. Empty lines are passed over."""
     return documents_from_rows(_rows(file, reading, "\t"), file.name, reading)
 
 
@@ -29,7 +29,10 @@ def _rows(file: InputFile, reading: Reading, separator: str) -> Iterator[Row]:
     target = ""
     for number, line in enumerate(file.lines(reading.limit), 1):
         if isinstance(line, Flaw):
-            reading.flaw(line, file=name, document=line.text.partition(separator)[0].strip(), line=number)
+            document = line.text.partition(separator)[0].strip()
+            reading.flaw(line, file=name, document=document, line=number)
+            if reading.leaves_gaps and document and separator in line.text:
+                yield number, document, GAP, GAP
             continue
         columns = line.split(separator)
         if spaced:
@@ -43,7 +46,10 @@ def _rows(file: InputFile, reading: Reading, separator: str) -> Iterator[Row]:
         else:
             wanted = "2 or 3" if source_only else "3"
             problem = f"{len(columns)} columns where there should be {wanted}"
-            reading.bad("bad columns", problem, file=name, document=columns[0] if columns[1:] else "", line=number)
+            document = columns[0] if columns[1:] else ""
+            reading.bad("bad columns", problem, file=name, document=document, line=number)
+            if reading.leaves_gaps and document.strip():
+                yield number, document, GAP, GAP
             continue
         if not document.strip():
             reading.bad("unknown document", "no document id", file=name, line=number)
@@ -51,13 +57,20 @@ def _rows(file: InputFile, reading: Reading, separator: str) -> Iterator[Row]:
             yield number, document, source.strip() and source, ""  # an empty sentence has an empty translation
         elif source.strip() and target.strip():
             yield number, document, source, target
+        elif not source.strip() and not target.strip():
+            yield number, document, GAP, GAP
         else:
-            empty = " and ".join(str(i) for i, column in ((2, source), (3, target)) if not column.strip())
+            empty = 3 if source.strip() else 2
             reading.bad("empty side", f"nothing in column {empty}", file=name, document=document, line=number)
+            if reading.leaves_gaps:
+                yield number, document, GAP, GAP
 
 
 def read_jsonl(file: InputFile, reading: Reading) -> Iterator[ParallelDocument]:
-    """A document a line (lists of sentences) or a sentence pair a line (strings under one document id)."""
+    """A document a line (lists of sentences) or a sentence pair a line (strings under one document id).
+
+    A gap is null, or an empty sentence, on both sides.
+    """
     return documents_from_rows(_json_rows(file, reading), file.name, reading)
 
 
@@ -119,8 +132,8 @@ def _sides(record: dict[str, object], source_only: bool) -> tuple[list[str], lis
 def _sentences(value: object) -> list[str] | None:
     if isinstance(value, str):
         return [value]
-    if isinstance(value, list) and all(isinstance(sentence, str) for sentence in value):
-        return value
+    if isinstance(value, list) and all(sentence is None or isinstance(sentence, str) for sentence in value):
+        return [sentence or GAP for sentence in value]
     return None
 
 
@@ -135,8 +148,11 @@ def _good_pairs(
     for position, (source, target) in enumerate(zip(sources, targets, strict=True), 1):
         if flaw := find_flaw(source, reading.limit) or find_flaw(target, reading.limit):
             reading.flaw(flaw, file=name, document=document, line=number)
-        elif not reading.source_only and not (source.strip() and target.strip()):
+        elif not reading.source_only and bool(source.strip()) != bool(target.strip()):
             problem = f"sentence {position} is empty on one side"
             reading.bad("empty side", problem, file=name, document=document, line=number)
         else:
-            yield number, document, source, target
+            yield number, document, source.strip() and source, target.strip() and target
+            continue
+        if reading.leaves_gaps:
+            yield number, document, GAP, GAP

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, cast
@@ -16,7 +16,7 @@ from docnmt.files_on_disk import write_atomically
 
 
 def write_tsv(path: str, documents: Iterable[ParallelDocument]) -> None:
-    """`doc_id <TAB> source <TAB> target`, one pair a line."""
+    """`doc_id <TAB> source <TAB> target`, one pair a line; a gap has nothing on both sides."""
     with _output(path) as file:
         for document in documents:
             _check(document, path, allow_tab=False)
@@ -25,11 +25,12 @@ def write_tsv(path: str, documents: Iterable[ParallelDocument]) -> None:
 
 
 def write_jsonl(path: str, documents: Iterable[ParallelDocument]) -> None:
-    """`{"id": ..., "source": [...], "target": [...]}`, one document a line."""
+    """`{"id": ..., "source": [...], "target": [...]}`, one document a line; a gap is null on both sides."""
     with _output(path) as file:
         for document in documents:
             _check(document, path, allow_tab=True)
-            record = {"id": document.id, "source": document.source, "target": document.target}
+            sides = {"source": document.source, "target": document.target}
+            record = {"id": document.id} | {name: [text or None for text in side] for name, side in sides.items()}
             file.write(f"{json.dumps(record, ensure_ascii=False)}\n".encode())
 
 
@@ -42,9 +43,21 @@ def write_text(source_path: str, target_path: str, documents: Iterable[ParallelD
             _check(document, source_path, allow_tab=True)
             if not document.source:
                 continue
+            if len(document.filled) < len(document):
+                problem = "a gap, which plain text cannot have: a blank line ends a document"
+                raise BadInput("gap", problem, "Write TSV or JSON lines.", file=source_path, document=document.id)
             for file, sentences in ((source_file, document.source), (target_file, document.target)):
                 file.write((gap + "".join(f"{sentence}\n" for sentence in sentences)).encode())
             gap = "\n"
+
+
+def writer_for(path: str) -> Callable[[str, Iterable[ParallelDocument]], None]:
+    """The one that a file's name asks for."""
+    plain = path.removesuffix(".gz")
+    for ending, write in ((".tsv", write_tsv), (".jsonl", write_jsonl)):
+        if plain.endswith(ending):
+            return write
+    raise DocnmtError(f"{path}: neither .tsv nor .jsonl\n  Name a file that ends in one of them (and .gz to pack it).")
 
 
 def _check(document: ParallelDocument, path: str, *, allow_tab: bool) -> None:
@@ -56,9 +69,11 @@ def _check(document: ParallelDocument, path: str, *, allow_tab: bool) -> None:
         if "\t" in text and not allow_tab:
             problem, remedy = f"a tab inside {text[:60]!r}", "Put a space in its place, or write JSON lines."
             raise BadInput("control character", problem, remedy, file=path, document=document.id)
-        if not text.strip():
-            problem, remedy = "an empty sentence or document id", "Leave the pair out, or give the document an id."
-            raise BadInput("empty side", problem, remedy, file=path, document=document.id)
+    pairs = zip(document.source, document.target, strict=True)
+    if not document.id.strip() or any(any(pair) and not all(map(str.strip, pair)) for pair in pairs):
+        problem = "an empty sentence or document id"
+        remedy = "Empty both sides for a gap, leave the pair out, or give the document an id."
+        raise BadInput("empty side", problem, remedy, file=path, document=document.id)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from docnmt.decoding.constraints import Constraints
 from docnmt.decoding.incremental import DecoderState, State
 from docnmt.model.base import TranslationModel
 from docnmt.model.batch import Contexts, Packed
@@ -31,12 +32,14 @@ def length_penalty(length: int, alpha: float) -> float:
 class _Sentence:
     """One sentence's finished hypotheses, best first, and when nothing in flight can better them."""
 
-    def __init__(self, wanted: int, limit: int, alpha: float):
+    def __init__(self, wanted: int, limit: int, alpha: float, rewarded: int):
         self.wanted, self.limit, self.alpha = wanted, limit, alpha
+        self.rewarded = rewarded  # what is longer gains nothing more from it
         self.finished: list[Hypothesis] = []
 
     def finish(self, tokens: tuple[int, ...], log_probability: float, length: int) -> None:
-        self.finished.append(Hypothesis(log_probability / length_penalty(length, self.alpha), log_probability, tokens))
+        penalty = length_penalty(min(length, self.rewarded), self.alpha)
+        self.finished.append(Hypothesis(log_probability / penalty, log_probability, tokens))
         self.finished.sort(reverse=True)
         del self.finished[self.wanted :]
 
@@ -44,7 +47,7 @@ class _Sentence:
         if length >= self.limit or best_alive == -math.inf:
             return True
         # A hypothesis in flight only loses probability; the longest one would gain most from the penalty.
-        bound = best_alive / length_penalty(self.limit, self.alpha)
+        bound = best_alive / length_penalty(min(self.limit, self.rewarded), self.alpha)
         return len(self.finished) == self.wanted and bound <= self.finished[-1].score
 
 
@@ -61,16 +64,21 @@ def beam_search(
     nbest: int = 1,
     extra_length: int = EXTRA_LENGTH,
     start: Callable[[Any, Any, int], State] = DecoderState,
+    constraints: Constraints | None = None,
 ) -> list[list[Hypothesis]]:
     """For each source sentence its `nbest` best translations, best first.
 
     Each step looks at 2 * beam continuations, so that beam of them are left when the others end the sentence.
-    Sentences that are done leave the batch.
+    Sentences that are done leave the batch. `constraints` choose in its place, from a beam that is theirs.
     """
     device = source.tokens.device
+    beam = beam if constraints is None else constraints.widest
     state = start(model, model.encode(source, context), beam)
     limits = (source.segments.lengths + extra_length).tolist()
-    results = [_Sentence(nbest, limit, alpha) for limit in limits]
+    rewarded = limits
+    if constraints is not None:
+        limits, rewarded = constraints.begin(limits)
+    results = [_Sentence(nbest, limit, alpha, most) for limit, most in zip(limits, rewarded, strict=True)]
     alive = torch.arange(len(results), device=device)  # which sentence each group of the batch is
     scores = torch.full((len(results), beam), -torch.inf, device=device)  # log-probabilities, [alive, beam]
     scores[:, 0] = 0.0  # all hypotheses of a sentence start the same: only one of them counts
@@ -78,14 +86,10 @@ def beam_search(
     history = torch.empty((len(results), beam, 0), dtype=torch.int64, device=device)  # [alive, beam, step]
     for length in range(1, max(limits, default=0) + 1):
         logits = state.logits(words)  # [alive * beam, vocabulary]
-        candidates = 2 * beam if beam > 1 else 1  # a beam of one is greedy: the end of the sentence wins or it does not
-        # The best of each row first: the best of all rows are among them.
-        top, top_words = logits.topk(min(candidates, logits.shape[1]), dim=1)
-        top = top - logits.logsumexp(dim=1, keepdim=True)
-        totals = (scores[:, :, None] + top.unflatten(0, (-1, beam))).flatten(1)  # [alive, beam * candidates]
-        best, places = totals.topk(min(candidates, totals.shape[1]), dim=1)  # [alive, candidates], best first
-        origin = places // top.shape[1]  # which hypothesis each candidate continues
-        word = top_words.unflatten(0, (-1, beam)).flatten(1).gather(1, places)
+        if constraints is None:
+            best, origin, word = _best(logits, scores)
+        else:
+            best, origin, word = constraints.best(logits, scores, alive, length)
         ends = word == eos
         _collect(results, alive, history, best, origin, ends, length)
         # The best `beam` candidates that go on: a stable sort puts those that end behind, order kept.
@@ -104,6 +108,20 @@ def beam_search(
             state.keep(kept)
         words = word.flatten()
     return [result.finished for result in results]
+
+
+def _best(logits: Tensor, scores: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The candidates' log-probabilities, [alive, candidates], best first, the hypothesis that each continues, and its
+    word."""
+    beam = scores.shape[1]
+    candidates = 2 * beam if beam > 1 else 1  # a beam of one is greedy: the end of the sentence wins or it does not
+    # The best of each row first: the best of all rows are among them.
+    top, top_words = logits.topk(min(candidates, logits.shape[1]), dim=1)
+    top = top - logits.logsumexp(dim=1, keepdim=True)
+    totals = (scores[:, :, None] + top.unflatten(0, (-1, beam))).flatten(1)  # [alive, beam * candidates]
+    best, places = totals.topk(min(candidates, totals.shape[1]), dim=1)
+    origin = places // top.shape[1]
+    return best, origin, top_words.unflatten(0, (-1, beam)).flatten(1).gather(1, places)
 
 
 def _collect(

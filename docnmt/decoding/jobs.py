@@ -1,8 +1,9 @@
 """Translating files: layouts kept, N lines in and N lines out, work shared out over processes, nothing finished lost.
 
-A file is cut into blocks of whole documents. Each finished block is a small file of its own beside the output until
-all are there and the output is put together from them in order. So a run that was stopped goes on with the blocks
-that are missing, and processes started by torchrun, on one machine or on many that share a disk, each take every n-th.
+A corpus is cut into blocks of whole documents, a file with a layout into blocks of sentences. Each finished block is a
+small file of its own beside the output until all are there and the output is put together from them in order. So a run
+that was stopped goes on with the blocks that are missing, and processes started by torchrun, on one machine or on many
+that share a disk, each take every n-th.
 """
 
 from __future__ import annotations
@@ -15,16 +16,18 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
-from itertools import chain
 from pathlib import Path
-from typing import IO
+from typing import IO, Protocol, cast
 
 from docnmt.corpora.files import MAX_CHARACTERS, STDIN, Flaw, InputFile
 from docnmt.corpora.readers import detect_source_format, read_source
-from docnmt.decoding.results import Options, TranslatedDocument
+from docnmt.decoding.results import Changes, Options, TranslatedDocument
 from docnmt.decoding.translator import Translator
 from docnmt.document import Document
 from docnmt.errors import BadInput, DocnmtError
+from docnmt.files.kinds import is_document
+from docnmt.files.parts import FileWork
+from docnmt.files.translation import languages_of
 from docnmt.files_on_disk import write_atomically
 
 BLOCK = 2048  # sentences
@@ -113,16 +116,86 @@ def renderer(format: str, nbest: int) -> Render:
 
 # ---- doing it ----
 
+Tick = Callable[[int], object]
+
+
+class Block(Protocol):
+    """What is translated in one go and kept in a file of its own until the whole is there."""
+
+    @property
+    def sentences(self) -> int: ...
+
+    def write(self, translator: Translator, options: Options, out: IO[str], tick: Tick) -> None: ...
+
+
+class Work(Protocol):
+    """A file to be translated."""
+
+    @property
+    def kind(self) -> str: ...
+
+    def blocks(self) -> Iterator[Block]: ...
+
+    def join(self, parts: Iterable[Path], out: IO[bytes]) -> None:
+        """Puts the translation together from the blocks as they were written."""
+        ...
+
+
+@dataclass(frozen=True)
+class CorpusBlock:
+    documents: list[Placed]
+    render: Render
+
+    @property
+    def sentences(self) -> int:
+        return sum(len(placed.document) for placed in self.documents)
+
+    def write(self, translator: Translator, options: Options, out: IO[str], tick: Tick) -> None:
+        documents = [placed.document for placed in self.documents]
+        results = translator.translate_documents(documents, **cast(Changes, vars(options)))
+        for placed, result in zip(self.documents, results, strict=True):
+            out.writelines(f"{line}\n" for line in self.render(placed, result))
+            tick(len(placed.document))
+
+
+class CorpusWork:
+    """Documents line by line, or in another of the formats for corpora."""
+
+    def __init__(self, path: str, format: str, nbest: int):
+        self.kind, self.documents = read_placed(path, format)
+        self.render = renderer(self.kind, nbest)
+
+    def blocks(self, size: int | None = None) -> Iterator[CorpusBlock]:
+        return (CorpusBlock(block, self.render) for block in blocks(self.documents, size))
+
+    def join(self, parts: Iterable[Path], out: IO[bytes]) -> None:
+        for part in parts:
+            with open(part, "rb") as piece:
+                shutil.copyfileobj(piece, out)
+
+
+def is_corpus(path: str, format: str) -> bool:
+    """A file with a layout is a corpus, too, if somebody says in which format."""
+    return bool(format) or not is_document(path)
+
+
+def open_work(path: str, format: str, translator: Translator, nbest: int) -> Work:
+    if is_corpus(path, format):
+        return CorpusWork(path, format, nbest)
+    return FileWork(path, languages_of(translator))
+
+
+def count_sentences(files: list[str], format: str) -> int:
+    return sum(len(placed.document) for file in files for placed in read_placed(file, format)[1])
+
 
 def translate_stream(
-    translator: Translator, path: str, out: IO[str], options: Options, format: str, tick: Callable[[int], object]
+    translator: Translator, path: str, out: IO[str], options: Options, format: str, tick: Tick
 ) -> None:
-    """From a file or standard input straight to a stream."""
-    name, documents = read_placed(path, format)
-    render = renderer(name, options.nbest)
+    """From a corpus or standard input straight to a stream."""
     typed = path == STDIN and sys.stdin.isatty()  # someone is waiting for each document
-    for block in blocks(documents, 1 if typed else BLOCK):
-        _write_block(translator, block, render, options, out, tick)
+    for block in CorpusWork(path, format, options.nbest).blocks(1 if typed else None):
+        block.write(translator, options, out, tick)
         out.flush()
 
 
@@ -130,6 +203,8 @@ def translate_stream(
 class _Pending:
     """A file whose blocks are being translated, by this process and others."""
 
+    path: str
+    format: str
     parts: Path
     blocks: int
     marks: list[Path]
@@ -146,7 +221,7 @@ class FileJob:
         model_key: str = "",
         rank: int = 0,
         size: int = 1,
-        tick: Callable[[int], object] = lambda count: None,
+        tick: Tick = lambda count: None,
     ):
         self.translator, self.options, self.model_key, self.tick = translator, options, model_key, tick
         self.rank, self.size = rank, size
@@ -155,36 +230,42 @@ class FileJob:
 
     def translate(self, path: str, out: Path, format: str = "") -> None:
         """This process's blocks of a file."""
-        name, documents = read_placed(path, format)
-        render = renderer(name, self.options.nbest)
-        parts = out.with_name(out.name + ".parts") / _key(path, name, self.options, self.model_key)
+        work = open_work(path, format, self.translator, self.options.nbest)
+        parts = out.with_name(out.name + ".parts") / _key(path, work.kind, self.options, self.model_key)
         parts.mkdir(parents=True, exist_ok=True)
         # A process that starts late must still find the parts: they go only when every process said that it is done.
         run = "-".join(os.environ.get(name, "") for name in ("TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT"))
         marks = [parts / f"done-{number}-{run}" for number in range(self.size)]
         marks[self.rank].unlink(missing_ok=True)  # from a run like this one that was killed
         count = 0
-        for number, block in enumerate(blocks(documents)):
+        for number, block in enumerate(work.blocks()):
             count += 1
             self.turn += 1
             if self.turn % self.size != self.rank:
                 continue
             part = parts / f"{number:08d}"
             if part.exists():
-                self.tick(sum(len(placed.document) for placed in block))
+                self.tick(block.sentences)
                 continue
             with write_atomically(part) as file:
-                _write_block(self.translator, block, render, self.options, file, self.tick)
+                block.write(self.translator, self.options, file, self.tick)
         marks[self.rank].touch()
-        self.pending.append(_Pending(parts, count, marks, out))
+        pending = _Pending(path, format, parts, count, marks, out)
         if self.size == 1:
-            self.finish()
+            _put_together(pending, work)
+        self.pending.append(pending)
 
     def finish(self, say: Callable[[str], object] = lambda text: None) -> None:
-        """The first process puts the outputs together, each when all of its blocks are there."""
+        """The first process puts the outputs together, each when all of its blocks are there.
+
+        The blocks of finished files stay until then: a run over many files that was stopped does none of them again.
+        """
         if self.rank == 0:
             for pending in self.pending:
-                _put_together(pending, say)
+                if self.size > 1:
+                    work = open_work(pending.path, pending.format, self.translator, self.options.nbest)
+                    _put_together(pending, work, say)
+                shutil.rmtree(pending.parts.parent)
         self.pending = []
 
 
@@ -202,28 +283,7 @@ def blocks(documents: Iterable[Placed], size: int | None = None) -> Iterator[lis
         yield block
 
 
-def _write_block(
-    translator: Translator,
-    block: list[Placed],
-    render: Render,
-    options: Options,
-    out: IO[str],
-    tick: Callable[[int], object],
-) -> None:
-    results = translator.translate_documents(
-        [placed.document for placed in block],
-        beam=options.beam,
-        length_penalty=options.length_penalty,
-        nbest=options.nbest,
-        context=options.context,
-        batch_tokens=options.batch_tokens,
-    )
-    for placed, result in zip(block, results, strict=True):
-        out.writelines(f"{line}\n" for line in render(placed, result))
-        tick(len(placed.document))
-
-
-def _put_together(pending: _Pending, say: Callable[[str], object]) -> None:
+def _put_together(pending: _Pending, work: Work, say: Callable[[str], object] = lambda text: None) -> None:
     finished = [pending.parts / f"{number:08d}" for number in range(pending.blocks)]
     needed = (*finished, *pending.marks)
     if not all(path.exists() for path in needed):
@@ -231,10 +291,7 @@ def _put_together(pending: _Pending, say: Callable[[str], object]) -> None:
     while not all(path.exists() for path in needed):
         time.sleep(POLL_SECONDS)
     with write_atomically(pending.out, binary=True) as file:
-        for part in finished:
-            with open(part, "rb") as piece:
-                shutil.copyfileobj(piece, file)
-    shutil.rmtree(pending.parts.parent)
+        work.join(finished, file)
 
 
 def _key(path: str, format: str, options: Options, model_key: str) -> str:
@@ -250,7 +307,7 @@ def _key(path: str, format: str, options: Options, model_key: str) -> str:
 
 def output_paths(files: list[str], out: str) -> dict[str, Path]:
     """Where each file's translation goes: one file to `out` itself, several into the folder `out`."""
-    if len(files) == 1 and not Path(out).is_dir():
+    if len(files) == 1 and not Path(out).is_dir() and not out.endswith(os.sep):
         paths = {files[0]: Path(out)}
         folder = Path(out).parent
     else:
@@ -259,11 +316,19 @@ def output_paths(files: list[str], out: str) -> dict[str, Path]:
     if len(set(paths.values())) < len(files):
         raise DocnmtError("two input files have the same name\n  Translate them into different folders.")
     folder.mkdir(parents=True, exist_ok=True)
-    clash = [file for file, path in paths.items() if path.exists() and path.samefile(file)]
-    if clash:
-        raise DocnmtError(f"{clash[0]}: would be written over by its own translation\n  Give another name to -o.")
+    inputs = {_identity(file): file for file in files}
+    for file, path in paths.items():
+        clash = inputs.get(_identity(path)) if path.exists() else None
+        if clash is not None:
+            by = "its own translation" if clash == file else f"the translation of {file}"
+            raise DocnmtError(f"{clash}: would be written over by {by}\n  Give another name to -o.")
     return paths
 
 
-def count_sentences(files: list[str], format: str) -> int:
-    return sum(len(p.document) for p in chain.from_iterable(read_placed(file, format)[1] for file in files))
+def _identity(path: str | Path) -> tuple[int, int] | None:
+    """What a file is, whatever it is called; None if there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

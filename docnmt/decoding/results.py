@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypedDict
 
+from docnmt.decoding.glossary import Glossary
+from docnmt.decoding.phrases import Phrase
 from docnmt.document import ContextSpec, Document
 from docnmt.errors import DocnmtError
 
@@ -21,6 +23,7 @@ class Options:
     nbest: int = 1
     context: ContextSpec | str | None = None
     batch_tokens: int = 4_000
+    glossary: Glossary | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.context, str) and self.context != OFF:
@@ -39,6 +42,7 @@ class Changes(TypedDict, total=False):
     nbest: int
     context: ContextSpec | str | None
     batch_tokens: int
+    glossary: Glossary | None
 
 
 class Choice(NamedTuple):
@@ -55,6 +59,7 @@ class Choice(NamedTuple):
 class TranslatedSentence:
     texts: tuple[str, ...]  # best first
     scores: tuple[float, ...]  # log-probability over length penalty, of all that the decoder wrote
+    unmet: tuple[Phrase, ...] = ()  # what was asked for and is not in the best one
 
     @property
     def text(self) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
+from functools import cached_property
+from itertools import islice, repeat
 from pathlib import Path
 from typing import Unpack
 
@@ -16,6 +16,9 @@ from torch import Tensor
 from docnmt.corpora.batches import make_batch, own_parts, pack, pack_contexts
 from docnmt.corpora.contexts import ContextRule, Ids, Neighbours
 from docnmt.decoding.beam import Hypothesis, beam_search
+from docnmt.decoding.constraints import Constraints, beam_for
+from docnmt.decoding.demands import NOTHING_ASKED, Demand, Tracker, demands_of, with_terms
+from docnmt.decoding.phrases import missing
 from docnmt.decoding.results import (
     OFF,
     Changes,
@@ -25,12 +28,13 @@ from docnmt.decoding.results import (
     TranslatedDocument,
     TranslatedSentence,
 )
+from docnmt.decoding.spelling import Spelling
 from docnmt.decoding.units import (
     AnyDocument,
     Pair,
     Unit,
+    UnitMaker,
     source_of,
-    split_long,
     windows,
     with_contexts,
     within_budget,
@@ -56,17 +60,33 @@ class Translator:
             batch_tokens=self.card.decoding.batch_tokens,
         )
 
+    @cached_property
+    def spelling(self) -> Spelling:
+        return Spelling.of(self.target)
+
     @property
     def device(self) -> torch.device:
         return next(self.model.parameters()).device
 
-    def translate(self, document: Document | Sequence[str], **changes: Unpack[Changes]) -> list[str]:
-        """Translates one document, given as such or as a list of its sentences."""
+    def translate(
+        self,
+        document: Document | Sequence[str],
+        *,
+        prefixes: Sequence[str] | None = None,
+        phrases: Sequence[Sequence[str]] | None = None,
+        **changes: Unpack[Changes],
+    ) -> list[str]:
+        """Translates one document, given as such or as a list of its sentences.
+
+        `prefixes` has for each sentence a text that its translation begins with, letter by letter ("": any), and
+        `phrases` those that it contains, as whole words.
+        """
         if isinstance(document, str):
             raise DocnmtError("a document is a list of sentences, not a string\n  Write translate([text]).")
         if not isinstance(document, Document):
             document = Document("document", tuple(document))
-        (result,) = self.translate_documents([document], **changes)
+        demands = None if prefixes is None and phrases is None else [demands_of(document, prefixes, phrases)]
+        (result,) = self.translate_documents([document], demands=demands, **changes)
         return [sentence.text for sentence in result.sentences]
 
     def translate_documents(
@@ -74,17 +94,20 @@ class Translator:
         documents: Iterable[Document],
         *,
         context_from: Iterable[AnyDocument] | None = None,
+        demands: Iterable[Sequence[Demand]] | None = None,
         **changes: Unpack[Changes],
     ) -> Iterator[TranslatedDocument]:
         """Translates documents as they come. `context_from` gives other documents to take the contexts from, sentence
-        by sentence (to show what a wrong context does)."""
+        by sentence (to show what a wrong context does); `demands` what is asked of each document's translations."""
         chosen = replace(self.options, **changes)
         rule = self.rule(chosen.context)
+        asked = iter(demands) if demands is not None else repeat(())
         for window in windows(with_contexts(documents, context_from), self.WINDOW):
+            wanted = [with_terms(document, next(asked), chosen.glossary) for document, _ in window]
             if rule is not None and rule.remembers:
-                units = self._decode_in_order(window, rule, chosen)
+                units = self._decode_in_order(window, rule, chosen, wanted)
             else:
-                units = [self._units(document, other, rule) for document, other in window]
+                units = [self._units(*pair, rule, each) for pair, each in zip(window, wanted, strict=True)]
                 self._decode([unit for document in units for sentence in document for unit in sentence], rule, chosen)
             for (document, _), sentences in zip(window, units, strict=True):
                 yield TranslatedDocument(document.id, tuple(self._join(parts, chosen.nbest) for parts in sentences))
@@ -96,7 +119,7 @@ class Translator:
         context: ContextSpec | str | None = None,
         context_from: Iterable[AnyDocument] | None = None,
     ) -> Iterator[list[SentenceScore]]:
-        """For each document the log-probabilities of its own target sentences.
+        """For each document the log-probabilities of its own target sentences; a gap has none.
 
         A system that sees the translations of its context is shown the reference's: then `context_from` has to be
         parallel, too.
@@ -107,10 +130,12 @@ class Translator:
             for document, other in window:
                 sides = self.source.encode(document.source), self.target.encode(document.target)
                 around = self.around(other, range(len(document)), rule)
-                pairs += [self.pair(*row, rule) for row in zip(*sides, around, strict=True)]
+                rows = list(zip(*sides, around, strict=True))
+                pairs += [self.pair(*rows[i], rule) for i in document.filled]
             scores = self._score_all(pairs)
             for document, _ in window:
-                yield list(islice(scores, len(document)))
+                found = dict(zip(document.filled, scores, strict=False))
+                yield [found.get(i, SentenceScore((), ())) for i in range(len(document))]
 
     def score_choices(
         self, choices: Iterable[Choice], *, context: ContextSpec | str | None = None
@@ -177,45 +202,39 @@ class Translator:
 
     # ---- inside: translating ----
 
-    def _units(self, document: Document, other: AnyDocument, rule: ContextRule | None) -> list[list[Unit]]:
+    def _units(
+        self, document: Document, other: AnyDocument, rule: ContextRule | None, demands: Sequence[Demand]
+    ) -> list[list[Unit]]:
         """For each sentence its units."""
         ids, others = self.source.encode(document.sentences), self.source.encode(source_of(other))
         around = [Neighbours() if rule is None else rule.around(others, i) for i in range(len(ids))]
-        return [self._parts(document.id, i, sentence, around[i], rule) for i, sentence in enumerate(ids)]
-
-    def _parts(
-        self, document: str, position: int, sentence: list[int], around: Neighbours, rule: ContextRule | None
-    ) -> list[Unit]:
-        """None for an empty sentence, several for one beyond the model's length."""
-        parts = split_long(sentence, self.card.model.max_length, self.source)
-        if len(parts) > 1:
-            warnings.warn(
-                f"document {document}, sentence {position + 1}: {len(sentence):,} pieces, more than the model's "
-                f"{self.card.model.max_length:,}; translated in {len(parts)} parts",
-                stacklevel=2,
-            )
-        if rule is None:
-            return [Unit([*part, self.source.eos], None, around) for part in parts]
-        context = rule.context(around)
-        return [Unit([*rule.source(part, around), self.source.eos], context, around) for part in parts]
+        made = UnitMaker(self.source, self.card.model.max_length, rule)
+        return [made.units(document, i, ids[i], around[i], demands[i]) for i in range(len(ids))]
 
     def _decode_in_order(
-        self, window: Sequence[tuple[Document, AnyDocument]], rule: ContextRule, options: Options
+        self,
+        window: Sequence[tuple[Document, AnyDocument]],
+        rule: ContextRule,
+        options: Options,
+        demands: Sequence[Sequence[Demand]],
     ) -> list[list[list[Unit]]]:
         """A sentence of each document at a time: what was written for the ones before is part of the next one's
         context. Contexts from other documents have their own translations, made first."""
         foreign = {n: Document(other.id, source_of(other)) for n, (d, other) in enumerate(window) if other is not d}
-        theirs = self._decode_in_order([(d, d) for d in foreign.values()], rule, options) if foreign else []
+        nothing = [[NOTHING_ASKED] * len(d) for d in foreign.values()]
+        theirs = self._decode_in_order([(d, d) for d in foreign.values()], rule, options, nothing) if foreign else []
         written = {n: [self._written(parts) for parts in units] for n, units in zip(foreign, theirs, strict=True)}
         sources = [self.source.encode(document.sentences) for document, _ in window]
         contexts = [self.source.encode(foreign[n].sentences) if n in foreign else ids for n, ids in enumerate(sources)]
+        made = UnitMaker(self.source, self.card.model.max_length, rule)
         units: list[list[list[Unit]]] = [[] for _ in window]
         own: list[list[list[int]]] = [[] for _ in window]
         for position in range(max(len(document) for document, _ in window)):
             here = [n for n, (document, _) in enumerate(window) if position < len(document)]
             for n in here:
                 around = rule.around(contexts[n], position, written.get(n, own[n]))
-                units[n].append(self._parts(window[n][0].id, position, sources[n][position], around, rule))
+                sentence, demand = sources[n][position], demands[n][position]
+                units[n].append(made.units(window[n][0], position, sentence, around, demand))
             self._decode([unit for n in here for unit in units[n][position]], rule, options)
             for n in here:
                 own[n].append(self._written(units[n][position]))
@@ -225,23 +244,55 @@ class Translator:
         return [token for part in parts for token in (part.best or [Hypothesis(0, 0, ())])[0].tokens]
 
     def _decode(self, units: list[Unit], rule: ContextRule | None, options: Options) -> None:
-        order = sorted(range(len(units)), key=lambda i: (len(units[i].source), len(units[i].context or ())))
-        sizes = [(len(units[i].source), len(units[i].context or ())) for i in order]
-        for places in within_budget(sizes, options.batch_tokens):
-            batch = [units[order[place]] for place in places]
-            found = beam_search(
-                self.model,
-                pack([unit.source for unit in batch], self.device),
-                pack_contexts([unit.context for unit in batch], self.target.bos, self.device),
-                bos=self.target.bos,
-                eos=self.target.eos,
-                beam=options.beam,
-                alpha=options.length_penalty,
-                nbest=options.nbest,
-                start=self.card.system.state,
-            )
-            for unit, best in zip(batch, found, strict=True):
-                unit.best = [replace(h, tokens=tuple(rule.own(h.tokens, unit.around))) if rule else h for h in best]
+        """Most translations have what is asked for of themselves: the others are searched for again, with a wider beam.
+        A beginning is searched for at once."""
+        for batch in self._batches([unit for unit in units if not unit.demand.prefix], options):
+            self._search(batch, rule, options)
+        bound = [unit for unit in units if unit.demand and not self._met(unit)]
+        for unit in bound:
+            unit.tracker = Tracker(unit.demand, self.spelling, self.target.bos)
+        for batch in self._batches(bound, options):
+            trackers = [unit.tracker for unit in batch if unit.tracker is not None]
+            lengths = [unit.length for unit in batch]
+            self._search(batch, rule, options, Constraints(trackers, self.target.eos, options.beam, lengths))
+
+    def _batches(self, units: Sequence[Unit], options: Options) -> Iterator[list[Unit]]:
+        """Units alike in length; one with a wider beam counts as several."""
+
+        def size(unit: Unit) -> tuple[int, int, int]:
+            times = 1 if unit.tracker is None else -(-beam_for(unit.tracker, options.beam) // options.beam)
+            return times, times * len(unit.source), times * len(unit.context or ())
+
+        order = sorted(units, key=size)
+        for places in within_budget([size(unit)[1:] for unit in order], options.batch_tokens):
+            yield [order[place] for place in places]
+
+    def _search(
+        self,
+        batch: Sequence[Unit],
+        rule: ContextRule | None,
+        options: Options,
+        constraints: Constraints | None = None,
+    ) -> None:
+        found = beam_search(
+            self.model,
+            pack([unit.source for unit in batch], self.device),
+            pack_contexts([unit.context for unit in batch], self.target.bos, self.device),
+            bos=self.target.bos,
+            eos=self.target.eos,
+            beam=options.beam,
+            alpha=options.length_penalty,
+            nbest=options.nbest,
+            start=self.card.system.state,
+            constraints=constraints,
+        )
+        for unit, best in zip(batch, found, strict=True):
+            unit.length = len(best[0].tokens) + 1
+            unit.best = [replace(h, tokens=tuple(rule.own(h.tokens, unit.around))) if rule else h for h in best]
+
+    def _met(self, unit: Unit) -> bool:
+        texts = self.target.decode([hypothesis.tokens for hypothesis in unit.best or ()])
+        return bool(texts) and not any(missing(unit.demand.phrases, text) for text in texts)
 
     def _join(self, parts: list[Unit], nbest: int) -> TranslatedSentence:
         if not parts:
@@ -251,12 +302,19 @@ class Translator:
         for part in parts:
             assert part.best
             found = self.target.decode([hypothesis.tokens for hypothesis in part.best])
+            if part.demand.prefix:
+                found = [
+                    self.spelling.begin_with(part.demand.prefix, hypothesis.tokens, text)
+                    for hypothesis, text in zip(part.best, found, strict=True)
+                ]
             for n in range(nbest):  # a sentence may have fewer hypotheses than asked for: its last stands in
                 at = min(n, len(found) - 1)
                 texts[n].append(found[at])
                 scores[n] += part.best[at].score
         count = min(nbest, max(len(part.best or ()) for part in parts))
-        return TranslatedSentence(tuple(" ".join(t) for t in texts[:count]), tuple(scores[:count]))
+        whole = tuple(" ".join(t) for t in texts[:count])
+        asked = [phrase for part in parts for phrase in part.demand.phrases]
+        return TranslatedSentence(whole, tuple(scores[:count]), tuple(missing(asked, whole[0])) if asked else ())
 
     # ---- inside: scoring ----
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import TypeVar
 
-from docnmt.corpora.contexts import Context, Ids, Neighbours
+from docnmt.corpora.contexts import Context, ContextRule, Ids, Neighbours
 from docnmt.corpora.subwords import Subwords
 from docnmt.decoding.beam import Hypothesis
+from docnmt.decoding.demands import NOTHING_ASKED, Demand, Tracker
 from docnmt.document import Document, ParallelDocument
 from docnmt.errors import DocnmtError
 
@@ -23,7 +26,10 @@ class Unit:
     source: Ids  # as the model reads it, its end mark included
     context: Context | None
     around: Neighbours
+    demand: Demand = NOTHING_ASKED
     best: list[Hypothesis] | None = None
+    length: int | None = None  # of the best one and its end mark, as the decoder wrote it
+    tracker: Tracker | None = None  # while it is searched for with what is asked
 
 
 @dataclass(frozen=True)
@@ -34,6 +40,46 @@ class Pair:
     context: Context | None
     target: Ids  # without marks
     own: int  # so many of the target's last pieces and the end mark are the sentence's own
+
+
+@dataclass(frozen=True)
+class UnitMaker:
+    """Makes units of sentences, as a context rule has it."""
+
+    subwords: Subwords
+    longest: int
+    rule: ContextRule | None
+
+    def units(
+        self, document: Document, position: int, sentence: list[int], around: Neighbours, demand: Demand
+    ) -> list[Unit]:
+        """None for an empty sentence, several for one beyond the model's length."""
+        parts = split_long(sentence, self.longest, self.subwords)
+        if len(parts) > 1:
+            warnings.warn(
+                f"document {document.id}, sentence {position + 1}: {len(sentence):,} pieces, more than the model's "
+                f"{self.longest:,}; translated in {len(parts)} parts",
+                stacklevel=2,
+            )
+        shares = [demand] * len(parts)
+        if demand:
+            shares = self._shares(demand, document.sentences[position], parts, around)
+        context = None if self.rule is None else self.rule.context(around)
+        sources = parts if self.rule is None else [self.rule.source(part, around) for part in parts]
+        return [
+            Unit([*source, self.subwords.eos], context, around, share)
+            for source, share in zip(sources, shares, strict=True)
+        ]
+
+    def _shares(self, demand: Demand, sentence: str, parts: Sequence[Ids], around: Neighbours) -> list[Demand]:
+        """What is asked of each part of a sentence."""
+        if self.rule is not None:
+            marks = [self.rule.target_bos] * len(around.before)
+            demand = replace(demand, breaks=len(marks) - len(self.rule.own(marks, around)))
+        if len(parts) < 2:
+            return [demand] * len(parts)
+        _, spans = self.subwords.encode_with_spans(sentence)
+        return demand.shared([spans[end - 1][1] for end in accumulate(map(len, parts))])
 
 
 def source_of(document: AnyDocument) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from docnmt.document import NO_CONTEXT, ContextSpec, Document, ParallelDocument, context_positions
+from docnmt.document import NO_CONTEXT, ContextSpec, Document, ParallelDocument, visible_positions
 from docnmt.errors import DocnmtError
 
 TRUE, NONE, SHUFFLED, REPEATED = "true", "none", "shuffled", "repeated"
@@ -25,9 +25,9 @@ class Contexts(Generic[D]):
     context: ContextSpec
     last_only: bool = False  # the last sentence of each document is meant; empty ones before it keep its place
 
-    def positions(self, document: D) -> range:
-        """Of the sentences that are meant."""
-        return range(len(document))[-1:] if self.last_only else range(len(document))
+    def positions(self, document: D) -> Sequence[int]:
+        """Of the sentences that are meant; a gap never is."""
+        return range(len(document))[-1:] if self.last_only else document.filled
 
 
 def with_contexts(documents: Sequence[D], spec: ContextSpec, seed: int) -> dict[str, Contexts[D]]:
@@ -62,18 +62,20 @@ def repeated(documents: Sequence[D], spec: ContextSpec) -> list[D]:
     A context that is as long as the true one and fits, but tells nothing new.
     """
     return [
-        _made_of(document, [sentence] * (1 + len(context_positions(position, len(document), spec))))
+        _made_of(document, [sentences[position]] * (1 + len(_visible(document, position, spec))))
         for document in documents
-        for position, sentence in enumerate(_sentences(document))
+        for sentences in [_sentences(document)]
+        for position in document.filled
     ]
 
 
 def _alone(documents: Sequence[D], spec: ContextSpec) -> list[D]:
     """For each sentence a document of its own, in which it stands where `repeated` has as many before it as it had."""
     return [
-        _made_of(document, _after_empty_ones(min(position, spec.previous), sentence))
+        _made_of(document, _after_empty_ones(sum(i < position for i in _visible(document, position, spec)), sentence))
         for document in documents
-        for position, sentence in enumerate(_sentences(document))
+        for position in document.filled
+        for sentence in [_sentences(document)[position]]
     ]
 
 
@@ -85,6 +87,10 @@ def _sentences(document: D) -> list[Any]:
     if isinstance(document, Document):
         return list(document.sentences)
     return list(zip(document.source, document.target, strict=True))
+
+
+def _visible(document: Document | ParallelDocument, position: int, spec: ContextSpec) -> tuple[int, ...]:
+    return visible_positions(document.sentences if isinstance(document, Document) else document.source, position, spec)
 
 
 def _after_empty_ones(count: int, sentence: Any) -> list[Any]:

@@ -86,15 +86,18 @@ def _record(line: str, file: str, number: int) -> tuple[str, _Texts | None, _Tex
     document = next((str(name) for name in names if isinstance(name, str | int)), "")
     if not document.strip():
         raise BadInput("unknown document", "no document id", remedy, file=file, line=number)
-    source, target = (value if _is_text(value) else None for value in (record.get("source"), record.get("target")))
+    source, target = (_text(record.get(side)) for side in ("source", "target"))
     if target is None:
         problem = "no target: it must be a string or a list of strings"
         raise BadInput("bad JSON", problem, remedy, file=file, document=document, line=number)
     return document, source, target
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) or (isinstance(value, list) and all(isinstance(item, str) for item in value))
+def _text(value: object) -> _Texts | None:
+    """A string or a list of strings; null in a list is a gap."""
+    if isinstance(value, list) and all(item is None or isinstance(item, str) for item in value):
+        return [item or "" for item in value]
+    return value if isinstance(value, str) else None
 
 
 def _check_new(document: str, seen: dict[str, int], file: str, number: int) -> None:

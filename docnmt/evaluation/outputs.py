@@ -35,6 +35,8 @@ class References:
     texts: tuple[tuple[str, ...], ...]  # texts[reference][sentence]
     sources: tuple[str, ...] | None  # where the file has them
     lines: tuple[int, ...] = ()  # of plain text: the line of each sentence
+    whole: References | None = None  # the same with its gaps, if there are any: translations have their places, too
+    kept: tuple[int, ...] = ()  # of each sentence: its number in `whole`
 
     def __len__(self) -> int:
         return len(self.documents)
@@ -44,7 +46,30 @@ class References:
 
     def position(self, sentence: int) -> int:
         """The number of a sentence in its document, from 1."""
+        if self.whole is not None:
+            return self.whole.position(self.kept[sentence])
         return sentence - int(np.searchsorted(self.documents, self.documents[sentence])) + 1
+
+    def without_gaps(self) -> References:
+        """What there is to score: all but the places that have neither source nor reference."""
+        columns = zip(*(self.sources, *self.texts) if self.sources else (), strict=True)
+        gaps = {number for number, sentences in enumerate(columns) if not any(map(str.strip, sentences))}
+        if not gaps:
+            return self
+        kept = tuple(number for number in range(len(self)) if number not in gaps)
+        names, documents = np.unique(self.documents[list(kept)], return_inverse=True)
+        return References(
+            tuple(self.ids[name] for name in names),
+            documents,
+            tuple(_chosen(version, kept) for version in self.texts),
+            _chosen(self.sources, kept) if self.sources else None,
+            whole=self,
+            kept=kept,
+        )
+
+
+def _chosen(sentences: Sequence[str], places: Sequence[int]) -> tuple[str, ...]:
+    return tuple(sentences[place] for place in places)
 
 
 @dataclass(frozen=True)
@@ -60,29 +85,31 @@ def read_references(paths: Sequence[str], language: str = "") -> References:
     first = _first_references(paths[0], language)
     texts = {path: _aligned_texts(path, first, language, "refset", "ref") for path in paths[1:]}
     texts = {paths[0]: list(first.texts), **texts}
-    for path, versions in texts.items():
-        empty = [number for version in versions for number, text in enumerate(version) if not text.strip()]
+    files = [path for path, versions in texts.items() for _ in versions]
+    found = replace(first, texts=tuple(version for versions in texts.values() for version in versions)).without_gaps()
+    for path, version in zip(files, found.texts, strict=True):
+        empty = [number for number, text in enumerate(version) if not text.strip()]
         if empty:
             raise BadInput(
                 "empty side",
-                f"sentence {first.position(empty[0])} has an empty reference",
+                f"sentence {found.position(empty[0])} has an empty reference",
                 "Give the sentence its reference, or remove it from the test set.",
                 file=path,
-                document=first.ids[first.documents[empty[0]]],
+                document=found.ids[found.documents[empty[0]]],
             )
-    return replace(first, texts=tuple(version for versions in texts.values() for version in versions))
+    return found
 
 
 def read_outputs(paths: Sequence[str], references: References, language: str = "") -> list[Output]:
     """The translations of each file, one for each reference sentence. Systems have the names of their files."""
     outputs = []
     for name, path in zip(_names(paths), paths, strict=True):
-        texts = _aligned_texts(path, references, language, "tstset", "hyp")
+        texts = _aligned_texts(path, references.whole or references, language, "tstset", "hyp")
         if len(texts) > 1:
             raise DocnmtError(
                 f"{path}: {len(texts)} translations of each sentence\n  Give each system a file of its own."
             )
-        outputs.append(Output(name, texts[0]))
+        outputs.append(Output(name, _chosen(texts[0], references.kept) if references.whole else texts[0]))
     return outputs
 
 

@@ -1,4 +1,4 @@
-"""Words a second, training and decoding: the sentence model and the document model in one go, by turns."""
+"""Words a second, training and decoding: all models in one go, by turns."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 
 import torch
 
+from docnmt.config import Recipe
 from docnmt.corpora.batches import Examples, Stream
 from docnmt.corpora.prepare import Prepared
 from docnmt.decoding.translator import Translator, load
@@ -34,8 +35,10 @@ class Speed:
     decoding: float
 
 
-def measure(runs: dict[str, tuple[Run, Path]], prepared: Prepared, test: list[Document], progress: Progress) -> Table:
-    """`runs` has for each name of the paper's rows the run and its model."""
+Models = dict[str, tuple[Run, Path]]  # by what a table calls them: the run and its model
+
+
+def measure(runs: Models, prepared: Prepared, test: list[Document], progress: Progress) -> dict[str, Speed]:
     hardware = next(iter(runs.values()))[0].recipe.hardware
     device = choose_device(hardware.device)
     trainings = {name: _Training(run, load_model(path, device), prepared) for name, (run, path) in runs.items()}
@@ -47,8 +50,7 @@ def measure(runs: dict[str, tuple[Run, Path]], prepared: Prepared, test: list[Do
             rate = trainings[name].words_a_second(), _decoding(translators[name], sample)
             if repeat:  # the first round warms up
                 rates[name].append(rate)
-    speeds = {name: Speed(*(statistics.median(r) for r in zip(*found, strict=True))) for name, found in rates.items()}
-    return _table(speeds, runs)
+    return {name: Speed(*(statistics.median(r) for r in zip(*found, strict=True))) for name, found in rates.items()}
 
 
 class _Training:
@@ -100,7 +102,7 @@ def _sample(documents: list[Document]) -> list[Document]:
     return documents[:count]
 
 
-def _table(speeds: dict[str, Speed], runs: dict[str, tuple[Run, Path]]) -> Table:
+def efficiency_table(speeds: dict[str, Speed], recipe: Recipe) -> Table:
     headings = ("Training", "Decoding")
     ours_and_theirs = (*map(Column, headings), *(Column(f"paper: {heading}", paper=True) for heading in headings))
     table = Table(
@@ -112,11 +114,16 @@ def _table(speeds: dict[str, Speed], runs: dict[str, tuple[Run, Path]]) -> Table
     pairs = (ours.training, base.training), (ours.decoding, base.decoding)
     shares = [f"{one / other:.2f}" if other else "-" for one, other in pairs]  # a model may say nothing at all
     table.add("this work / Transformer", *shares, *paper.EFFICIENCY_SHARE, rule=True)
-    recipe = next(iter(runs.values()))[0].recipe
-    device = f"{choose_device(recipe.hardware.device)} ({torch.get_num_threads()} threads)"
     table.notes += [
-        f"Ours: {device}, median of {ROUNDS} interleaved rounds, beam {recipe.decoding.beam}, training without the "
-        "optimiser's step.",
+        f"Ours: {setting(recipe)}",
         "The paper's: Tesla P40 GPUs, four for training and one for decoding; its shares follow from its figures.",
     ]
     return table
+
+
+def setting(recipe: Recipe) -> str:
+    device = f"{choose_device(recipe.hardware.device)} ({torch.get_num_threads()} threads)"
+    return (
+        f"{device}, median of {ROUNDS} interleaved rounds, beam {recipe.decoding.beam}, training without the "
+        "optimiser's step."
+    )

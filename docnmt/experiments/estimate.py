@@ -10,7 +10,9 @@ import torch
 
 from docnmt.config import CORPUS_PATHS, ContextConfig, Recipe
 from docnmt.corpora.batches import make_batch
+from docnmt.corpora.contexts import Neighbours
 from docnmt.corpora.prepare import Prepared
+from docnmt.corpora.subwords import BOS, EOS
 from docnmt.device import choose_device
 from docnmt.experiments.runs import Run
 from docnmt.model.base import TranslationModel
@@ -32,7 +34,7 @@ class Shape:
     @classmethod
     def of(cls, prepared: Prepared) -> Shape:
         cards = [store.card for store in (prepared.documents, prepared.sentences)]
-        sentences = sum(card["sentences"] for card in cards)
+        sentences = sum(card["sentences"] - card.get("gaps", 0) for card in cards)
         lengths = [sum(card[f"{side}_tokens"] for card in cards) // sentences + 1 for side in ("source", "target")]
         return cls(len(prepared.source), len(prepared.target), lengths[0], lengths[1])
 
@@ -69,7 +71,7 @@ class Stopwatch:
         if frozen:
             for _, parameter in model.sentence_parameters():
                 parameter.requires_grad_(False)
-        batch = self._batch(context, device)
+        batch = self._batch(recipe, context, device)
         autocast = torch.autocast(device.type, torch.bfloat16, enabled=recipe.hardware.bf16)
         for _ in range(2):  # the first one warms up
             started = time.perf_counter()
@@ -80,24 +82,28 @@ class Stopwatch:
                 torch.cuda.synchronize()
         return time.perf_counter() - started
 
-    def _batch(self, context: ContextConfig, device: torch.device) -> Batch:
-        shape = self.shape
-        around = shape.source_length * (context.previous + context.following) if context.active else 0
-        around = min(around, context.max_tokens)
-        count = max(1, SAMPLE_TOKENS // (shape.source_length + shape.target_length + around))
-        random = torch.Generator().manual_seed(1)
+    def _batch(self, recipe: Recipe, context: ContextConfig, device: torch.device) -> Batch:
+        """Sentences of the usual length, each with all the context that the system takes."""
+        shape, random = self.shape, torch.Generator().manual_seed(1)
 
-        def rows(length: int, vocabulary: int) -> list[list[int]]:
-            return torch.randint(4, vocabulary, (count, length), generator=random).tolist()
+        def sentences(count: int, length: int, vocabulary: int) -> list[list[int]]:
+            return torch.randint(4, vocabulary, (count, length - 1), generator=random).tolist()
 
-        return make_batch(
-            rows(shape.source_length, shape.source_vocabulary),
-            rows(max(1, around), shape.source_vocabulary) if context.active else None,
-            rows(shape.target_length - 1, shape.target_vocabulary),
-            1,
-            2,
-            device,
-        )
+        (source,) = sentences(1, shape.source_length, shape.source_vocabulary)
+        (target,) = sentences(1, shape.target_length, shape.target_vocabulary)
+        around = None
+        if context.active:
+            neighbours = Neighbours(
+                sentences(context.previous, shape.source_length, shape.source_vocabulary),
+                sentences(context.following, shape.source_length, shape.source_vocabulary),
+                sentences(context.previous, shape.target_length, shape.target_vocabulary),
+            )
+            rule = system_of(recipe.model.kind, context.kind).rule(context)(context.spec, context.max_tokens, BOS, EOS)
+            around = rule.context(neighbours)
+            source, target = [*rule.source(source, neighbours)], [*rule.target(target, neighbours)]
+        count = max(1, SAMPLE_TOKENS // (len(source) + len(target) + 2 + len(around or ())))
+        contexts = None if around is None else [around] * count
+        return make_batch([[*source, EOS]] * count, contexts, [target] * count, BOS, EOS, device)
 
 
 def build(recipe: Recipe, context: ContextConfig, shape: Shape) -> TranslationModel:

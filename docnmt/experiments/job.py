@@ -11,19 +11,21 @@ from rich.console import Console
 from docnmt.config import Recipe
 from docnmt.corpora.prepare import Prepared, prepare
 from docnmt.errors import DocnmtError
+from docnmt.evaluation.contrastive.items import Item
 from docnmt.evaluation.significance import Difference
-from docnmt.experiments.efficiency import measure
+from docnmt.experiments.efficiency import Speed, efficiency_table, measure
 from docnmt.experiments.estimate import Shape, Stopwatch
 from docnmt.experiments.examples import examples_table, find_examples
 from docnmt.experiments.plan import planned
 from docnmt.experiments.runs import Run, Workshop, all_needed
 from docnmt.experiments.scores import Parts, Score, Scoreboard, parts_of
+from docnmt.experiments.system_comparison import all_systems, read_questions, systems_table
 from docnmt.experiments.tables import TABLES, PaperTable, Row, Systems, make_table, needed_by
 from docnmt.progress import Progress
 from docnmt.reporting.table import Column, Table
 
-EFFICIENCY, EXAMPLE = "efficiency", "example"
-NAMES = (*TABLES, EFFICIENCY, EXAMPLE)
+EFFICIENCY, EXAMPLE, SYSTEMS = "efficiency", "example", "systems"
+NAMES = (*TABLES, EFFICIENCY, EXAMPLE, SYSTEMS)
 
 
 @dataclass
@@ -39,6 +41,7 @@ class Job:
     workshop: Workshop = field(init=False)
     scoreboard: Scoreboard = field(init=False)
     parts: Parts = field(init=False)
+    questions: list[Item] = field(init=False)
 
     def __post_init__(self) -> None:
         unknown = [name for name in self.names if name not in NAMES]
@@ -63,10 +66,12 @@ class Job:
     def runs(self) -> list[Run]:
         # The recipe's own model is what controls, efficiency, examples and plots are about, in a table's row or not.
         own = [self.systems.sentence()[0], self.systems.document()[0]]
-        return all_needed([*own, *needed_by(list(self.tables.values()))])
+        compared = [run for each in all_systems(self.systems) for run in each.runs] if SYSTEMS in self.names else []
+        return all_needed([*own, *needed_by(list(self.tables.values())), *compared])
 
     def prepare(self) -> None:
-        self.parts = parts_of(self.recipe)  # so that a test set that cannot be read is found before hours of training
+        # A test set that cannot be read is found now, before hours of training.
+        self.parts, self.questions = parts_of(self.recipe), read_questions(self.recipe)
         self.prepared = prepare(self.recipe, self.progress)
         self.workshop = Workshop(self.recipe, self.prepared, self.progress)
         self.scoreboard = Scoreboard.of(self.recipe, self.workshop)
@@ -89,11 +94,16 @@ class Job:
                 yield self._efficiency()
             elif name == EXAMPLE:
                 yield self._example()
+            elif name == SYSTEMS:
+                yield systems_table(self)
             else:
                 yield filled_in(self.tables[name], self.parts, self.scoreboard)
 
     def _efficiency(self) -> Table:
         runs = {"Transformer": self.systems.sentence()[0], "this work": self.systems.document()[0]}
+        return efficiency_table(self.speeds(runs), self.recipe)
+
+    def speeds(self, runs: dict[str, Run]) -> dict[str, Speed]:
         models = {name: (run, self.workshop.model(run)) for name, run in runs.items()}
         return measure(models, self.prepared, self.parts.whole.test.sources, self.progress)
 
@@ -122,7 +132,8 @@ def filled_in(table: PaperTable, parts: Parts, scoreboard: Scoreboard) -> Table:
         figures = row.paper or ("",) * len(table.paper_columns)
         if row.runs:
             scores = {part.title: scoreboard.score(row.runs, part) for part in columns}
-            against = None if row.runs == table.baseline else scoreboard.difference(table.baseline, row.runs, judged)
+            baseline = row.baseline or table.baseline
+            against = None if row.runs == baseline else scoreboard.difference(baseline, row.runs, judged)
             result.add(*row.labels, *map(str, scores.values()), *_told(against), *figures, rule=row.rule)
             result.figures.append(_numbers(row, scores, against))
         else:
@@ -166,6 +177,8 @@ def _notes(table: PaperTable, parts: Parts, scoreboard: Scoreboard, judged: str)
         "from context; what its true context gives is its gain over them.",
         *(_over_control(table, row, scoreboard, parts) for row in table.rows if row.control),
     ]
+    if table.name == "comparison":
+        notes.append("Systems on RNNsearch gain over RNNsearch alone, which stands in the table of all systems.")
     if seeds > 1:
         notes.append(f"Mean ± standard deviation of {seeds} seeds; gain, interval and p of all seeds together.")
     if table.name == "two-step":

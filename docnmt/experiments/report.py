@@ -29,11 +29,12 @@ FEWEST = 20  # sentences in a bin, to say anything about it
 
 
 def write_report(path: Path, job: Job, tables: Sequence[Table]) -> None:
-    data, documents, sentences = job.recipe.data, job.prepared.documents.card, job.prepared.sentences.card
+    data, documents = job.recipe.data, job.prepared.documents
     lead = (
-        f"{data.source_language} to {data.target_language}, {documents['sentences']:,} sentence pairs in "
-        f"{documents['documents']:,} documents and {sentences['sentences']:,} more sentence pairs. Figures in italics "
-        "are the paper's (Zhang et al., 2018), on other data: compare what follows from what, not their size."
+        f"{data.source_language} to {data.target_language}, {documents.pairs:,} sentence pairs in "
+        f"{documents.card['documents']:,} documents and {job.prepared.sentences.pairs:,} more sentence pairs. Figures "
+        "in italics are the paper's (Zhang et al., 2018), on other data: compare what follows from what, not their "
+        "size."
     )
     parts: list[str | Table] = [f'<p class="lead">{html.escape(lead)}</p>', "<h2>Tables</h2>", *tables]
     parts += ["<h2>Learning curves</h2>", *learning_curves(job)]

@@ -113,8 +113,8 @@ class Scoreboard:
         metric = make_metric(recipe.evaluation.metric, language=recipe.data.target_language)
         return cls(workshop, Translations(recipe, workshop.progress), metric)
 
-    def score(self, runs: Sequence[Run], part: Part) -> Score:
-        return Score(tuple(self.metric.score(self.rows(run, part)[0].sum(axis=0)) for run in runs))
+    def score(self, runs: Sequence[Run], part: Part, contexts: str = "") -> Score:
+        return Score(tuple(self.metric.score(self.rows(run, part, contexts)[0].sum(axis=0)) for run in runs))
 
     def difference(self, baseline: Sequence[Run], runs: Sequence[Run], part: Part) -> Difference:
         """Of all seeds together: a document is drawn with what each seed made of it."""
@@ -123,16 +123,15 @@ class Scoreboard:
         rows, base = (np.concatenate([values for values, _ in side]) for side in (ours, theirs))
         return compare(self.metric, base, rows, documents)
 
-    def texts(self, run: Run, test: TestSet) -> list[str]:
-        contexts = run.recipe.document.context_from if run.step == "document" else "own"
-        return self.translations.of(self.workshop.model(run), test, contexts)
+    def texts(self, run: Run, test: TestSet, contexts: str = "") -> list[str]:
+        return self.translations.of(self.workshop.model(run), test, contexts or _as_trained(run))
 
-    def rows(self, run: Run, part: Part) -> tuple[NDArray, NDArray]:
-        """The metric's statistics, and the document of each of their rows."""
-        contexts = run.recipe.document.context_from if run.step == "document" else "own"
+    def rows(self, run: Run, part: Part, contexts: str = "") -> tuple[NDArray, NDArray]:
+        """The metric's statistics, and the document of each of their rows; with contexts as in training unless told."""
+        contexts = contexts or _as_trained(run)
         wanted = (self.workshop.model(run), part.test.key, part.test.reference_key, contexts)
         if wanted not in self._statistics:
-            texts = self.texts(run, part.test)
+            texts = self.texts(run, part.test, contexts)
             found = corpus_statistics(self.metric, texts, part.test.references, part.test.document_of)
             self._statistics[wanted] = found
         rows, documents = self._statistics[wanted]
@@ -140,3 +139,7 @@ class Scoreboard:
             return rows, documents
         inside = np.isin(documents, list(part.documents))
         return rows[inside], documents[inside]
+
+
+def _as_trained(run: Run) -> str:
+    return run.recipe.document.context_from if run.step == "document" else "own"

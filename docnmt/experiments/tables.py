@@ -12,6 +12,7 @@ from typing import Any
 
 from docnmt.config import Recipe
 from docnmt.experiments import paper
+from docnmt.experiments.rivals import MODELS, RIVALS, Rival, with_base
 from docnmt.experiments.runs import Run
 
 
@@ -22,6 +23,7 @@ class Row:
     paper: tuple[str, ...] = ()
     rule: bool = False  # a line above
     control: bool = False  # the recipe's own model with wrong contexts
+    baseline: tuple[Run, ...] = ()  # what its gain is told against, where that is not the table's
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,14 @@ class Systems:
     def sentence(self, corpora: str = "all") -> tuple[Run, ...]:
         """Step 1 alone: the Transformer."""
         return self._each(lambda recipe: _sentence_run(recipe, corpora))
+
+    def base(self, kind: str) -> tuple[Run, ...]:
+        """Step 1 alone, of a model of this kind."""
+        return self._each(lambda recipe: _base_run(recipe, kind))
+
+    def rival(self, rival: Rival) -> tuple[Run, ...]:
+        """Step 2 of another system after step 1 of its base."""
+        return self._each(lambda recipe: Run(rival.name, rival.of(recipe), "document", _base_run(recipe, rival.base)))
 
     def document(self, name: str = "document", corpora: str = "all", **changes: Any) -> tuple[Run, ...]:
         """Step 2 after step 1, with changes to the recipe's context."""
@@ -89,6 +99,12 @@ def _sentence_run(recipe: Recipe, corpora: str) -> Run:
     return Run(f"sentence-{corpora}", replace(recipe, sentence=replace(recipe.sentence, corpora=corpora)), "sentence")
 
 
+def _base_run(recipe: Recipe, kind: str) -> Run:
+    if kind == recipe.model.kind:
+        return _sentence_run(recipe, "all")
+    return Run(f"sentence-{kind}", with_base(recipe, kind), "sentence")
+
+
 # ---- one function a table ----
 
 
@@ -123,9 +139,20 @@ def context_layers(systems: Systems) -> PaperTable:
 
 
 def comparison(systems: Systems) -> PaperTable:
-    ours = {"Vaswani et al. (2017)": systems.sentence(), "this work": systems.document()}
+    """The paper has no row for RNNsearch alone, which the systems on it are told against here."""
+    ours = {
+        "Vaswani et al. (2017)": systems.sentence(),
+        "this work": systems.document(),
+        **{rival.authors: systems.rival(rival) for rival in RIVALS.values() if rival.authors in paper.COMPARISON},
+    }
     rows = [
-        Row((method, model), ours.get(method, ()), figures, rule=method in ("Vaswani et al. (2017)", "this work"))
+        Row(
+            (method, model),
+            ours[method],
+            figures,
+            rule=method in ("Vaswani et al. (2017)", "this work"),
+            baseline=systems.base("rnnsearch") if model == MODELS["rnnsearch"] else (),
+        )
         for method, (model, figures) in paper.COMPARISON.items()
     ]
     return PaperTable(
@@ -227,4 +254,5 @@ def make_table(name: str, systems: Systems) -> PaperTable:
 
 
 def needed_by(tables: Sequence[PaperTable]) -> list[Run]:
-    return [run for table in tables for runs in (table.baseline, *(row.runs for row in table.rows)) for run in runs]
+    groups = [(table.baseline, *(runs for row in table.rows for runs in (row.baseline, row.runs))) for table in tables]
+    return [run for group in groups for runs in group for run in runs]

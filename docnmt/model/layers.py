@@ -106,6 +106,18 @@ class CrossAttention(nn.Module):
         return self.output(segments.unpad(join_heads(heads)))
 
 
+def attention_weights(
+    attention: CrossAttention, x: Tensor, segments: Segments, memory: Tensor, memory_segments: Segments
+) -> Tensor:
+    """The weights that `attention` gives the memory when called with the same arguments."""
+    query = split_heads(segments.pad(attention.query(x)), attention.heads)  # [segments, heads, longest, width / heads]
+    key, _ = attention.memory(memory, memory_segments)
+    scores = query @ key.transpose(-1, -2) / query.shape[-1] ** 0.5
+    if memory_segments.attention_mask is not None:
+        scores = scores.masked_fill(~memory_segments.attention_mask, float("-inf"))
+    return scores.softmax(dim=-1)
+
+
 class FeedForward(nn.Module):
     """FNN, the same at every position."""
 

@@ -4,13 +4,15 @@ rnnsearch_cache.py puts it on RNNsearch, its authors' base.
 The cache of a sentence holds words of the translations before it, first in first out (the dynamic cache), and words of
 its topic (the topic cache, see topics.py). At step t
 
-    score(w) = FFN(s_t, c_t, e(y_{t-1}), e(w))          for the distinct words w of the cache
+    score(w) = log p_nmt(w) + FFN(s_t, c_t, e(y_{t-1}), e(w))       for the distinct words w of the cache
     p_cache  = softmax of these scores
     a        = sigmoid(FFN(s_t, c_t, e(y_{t-1})))
     p        = a p_nmt + (1 - a) p_cache
 
 The paper's port to the Transformer is not told in detail. Ours: s_t is the decoder's top state, c_t what its top layer
-found in the source, both networks have one hidden layer of the model's width (tanh), words are sub-word pieces.
+found in the source, both networks have one hidden layer of the model's width (tanh), words are sub-word pieces. The
+original's score is the network alone; starting from log p_nmt, p_cache is at first what the base itself thinks of the
+words of the cache. Else the gate has closed before the network has learned which of them fit.
 """
 
 from __future__ import annotations
@@ -99,10 +101,11 @@ class CacheModel(TranslationModel):
         """What `states` gave, and a cache for each position."""
         log_nmt = self.softmax(states).float().log_softmax(1)
         hidden = torch.tanh(self.context_query(x)[:, None] + cache.keys)  # [positions, size, width]
-        scores = self.context_score(hidden).squeeze(-1).float()
+        base = log_nmt.gather(1, cache.words)  # [positions, size]
+        scores = base + self.context_score(hidden).squeeze(-1).float()
         log_cache = scores.masked_fill(~cache.mask, torch.finfo(scores.dtype).min).log_softmax(1)
         gate = self.context_gate(x).float()  # a = sigmoid(gate), so log (1 - a) / a = -gate
-        gain = F.softplus(log_cache - gate - log_nmt.gather(1, cache.words))
+        gain = F.softplus(log_cache - gate - base)
         empty = ~cache.mask.any(1, keepdim=True)
         return Mixture(log_nmt, F.logsigmoid(gate).masked_fill(empty, 0.0), gain.masked_fill(~cache.mask, 0.0))
 

@@ -5,13 +5,14 @@ had found in the source. At step t of the sentence in hand
 
     w        = softmax over i of c_t . c_i
     m_t      = sum_i w_i s_i
-    lambda   = sigmoid(U s_t + V c_t + W m_t)           for each position and dimension
+    lambda   = sigmoid(U s_t + V c_t + W m_t + b)       for each position and dimension
     s~_t     = (1 - lambda) s_t + lambda m_t            goes into the softmax in the place of s_t
 
 After each sentence its words go into the cache: one that has a slot is averaged into it, (old + new) / 2; another takes
 a free slot, or else that of the word written longest ago. Here the cache is made anew from the translations before
 a sentence, by running the sentence-level base over them, without a derivative. Ours: s_t is the decoder's top state,
-c_t what its top layer found in the source.
+c_t what its top layer found in the source; the gate has a bias, so that with `context.start = "sentence"` it begins
+nearly closed, and step 2 close to the base.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from docnmt.model.batch import Contexts, History, Packed
 from docnmt.model.transformer import Decoded, DocumentTransformer, Memory
 from docnmt.systems.interface import System
 from docnmt.systems.remembered import remembered_words
+
+CLOSED = -4.0  # lambda is then 0.02
 
 
 class Slots(NamedTuple):
@@ -77,6 +80,7 @@ class ContinuousCacheTransformer(DocumentTransformer):
         )
         for matrix in (self.context_u, self.context_v, self.context_w):
             nn.init.xavier_uniform_(matrix.weight)
+        self.context_bias = nn.Parameter(torch.full((model.width,), CLOSED if context.start == "sentence" else 0.0))
 
     def encode(self, source: Packed, context: Contexts | None = None) -> Memory:
         memory = super().encode(source)
@@ -101,7 +105,7 @@ class ContinuousCacheTransformer(DocumentTransformer):
         scores = torch.bmm(c, slots.keys.transpose(1, 2)).float()
         w = scores.masked_fill(~filled, torch.finfo(scores.dtype).min).softmax(2)
         m = torch.bmm(w, slots.values.to(w.dtype)).to(s.dtype)  # under autocast the products are narrower
-        gate = torch.sigmoid(self.context_u(s) + self.context_v(c) + self.context_w(m)).to(s.dtype)
+        gate = torch.sigmoid(self.context_u(s) + self.context_v(c) + self.context_w(m) + self.context_bias).to(s.dtype)
         return torch.where(filled.any(2, keepdim=True), torch.lerp(s, m, gate), s)
 
     def decode(self, target_in: Packed, memory: Memory) -> Decoded:

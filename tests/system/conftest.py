@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +25,8 @@ from docnmt.corpora.subwords import Subwords
 from docnmt.model.context import is_document_parameter
 from docnmt.model.transformer import DocumentTransformer
 from docnmt.model_folder import load_card
+from docnmt.training.loop import Trainer
+from tests.every_system import CASES
 
 ROOT = Path(cli.__file__).parents[2]  # what holds the package, for processes of their own
 
@@ -102,7 +105,8 @@ class Result:
 
 def command(*arguments: object, stdin: bytes = b"") -> Result:
     """The command line in this process."""
-    out, err = io.StringIO(), io.StringIO()
+    # Files with a layout are written as bytes, all else as text: standard output takes both.
+    out, err = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="", write_through=True), io.StringIO()
     before = sys.stdin, warnings.showwarning, torch.get_num_threads(), os.environ.get("COLUMNS")
     os.environ["COLUMNS"] = WIDE
     torch.set_num_threads(1)  # models this small only wait for a second one
@@ -120,7 +124,8 @@ def command(*arguments: object, stdin: bytes = b"") -> Result:
             del os.environ["COLUMNS"]
         else:
             os.environ["COLUMNS"] = before[3]
-    return Result(code, out.getvalue(), err.getvalue())
+    written = out.buffer.getvalue()  # type: ignore[attr-defined]
+    return Result(code, written.decode(), err.getvalue())
 
 
 def environment() -> dict[str, str]:
@@ -160,6 +165,25 @@ class Tiny:
 
     def train(self, output: Path, *settings: str, step: str = "") -> Result:
         return command(*self.arguments(output, *settings, step=step))
+
+
+class Killed(BaseException):
+    """Not an Exception: nothing may catch it and go on."""
+
+
+@contextlib.contextmanager
+def killed_at(update: int) -> Iterator[None]:
+    """Training dies when it has made so many updates."""
+    original = Trainer._update
+
+    def dying(trainer: Trainer, state: object) -> object:
+        if state.update == update:
+            raise Killed
+        return original(trainer, state)
+
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(Trainer, "_update", dying)
+        yield
 
 
 def weights(output: Path, step: str) -> dict[str, torch.Tensor]:
@@ -262,3 +286,40 @@ def models(finished: Path) -> dict[str, Path]:
 def model(models: dict[str, Path]) -> Path:
     """The document model."""
     return models["document"]
+
+
+class Systems:
+    """Every system of tests/every_system.py, trained once each, on a sentence model that its base has in common."""
+
+    def __init__(self, tiny: Tiny, finished: Path):
+        self.tiny, self.sentence_runs, self.runs = tiny, {"transformer": finished}, {}
+
+    def base(self, kind: str) -> Path:
+        """A run with its sentence step done; not to be written to."""
+        if kind not in self.sentence_runs:
+            output = self.sentence_runs[kind] = self.tiny.folder / f"base-{kind}"
+            settings = (f"model.kind={kind}", "context.kind=none", "sentence.updates=8")
+            done = self.tiny.train(output, *settings, step="sentence")
+            assert done.code == 0, done.err
+        return self.sentence_runs[kind]
+
+    def train(self, name: str, output: Path, *settings: str) -> Result:
+        """Step 2 of a system, of six updates if nothing else is set."""
+        case = CASES[name]
+        start = f"document.start_from={json.dumps(str(self.base(case.base) / 'sentence' / 'model'))}"
+        few = ("document.updates=6", "document.checkpoint_every=3")
+        done = self.tiny.train(output, *case.settings, start, *few, *settings, step="document")
+        assert done.code == 0, done.err
+        return done
+
+    def trained(self, name: str) -> Path:
+        """A run with the document step done; not to be written to."""
+        if name not in self.runs:
+            self.runs[name] = self.tiny.folder / f"system-{name}"
+            self.train(name, self.runs[name])
+        return self.runs[name]
+
+
+@pytest.fixture(scope="session")
+def systems(tiny: Tiny, finished: Path) -> Systems:
+    return Systems(tiny, finished)

@@ -173,7 +173,7 @@ def test_jsonl_in_jsonl_out(model, documents, translations, tmp_path):
 
 def test_the_format_can_be_named(model, documents, tmp_path):
     """A plain text with a tab in each line would be taken for TSV."""
-    path = tmp_path / "plain.txt"
+    path = tmp_path / "plain.fr"
     path.write_text("".join(f"{sentence}\tencore\n" for sentence in documents[0].sentences), encoding="utf-8")
     assert all(line.count("\t") == 2 for line in command("translate", model, path).lines)
     done = command("translate", model, path, "--format", "text")

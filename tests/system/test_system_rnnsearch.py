@@ -1,4 +1,5 @@
-"""`model.kind = "rnnsearch"` from the command line, by itself and with `context.kind = "hierarchical"`."""
+"""`model.kind = "rnnsearch"` from the command line, by itself and with a context; what its systems have in common with
+others is in test_systems.py."""
 
 from __future__ import annotations
 
@@ -12,34 +13,15 @@ from safetensors.torch import save_file
 from docnmt.corpora.subwords import Subwords
 from docnmt.decoding.translator import load
 from docnmt.document import Document
-from docnmt.model.context import is_document_parameter
 from docnmt.model_folder import load_card
-from docnmt.training.loop import Trainer
-from tests.system.conftest import Tiny, command, metrics, outcome, same_bits, weights
-
-RECIPE = ("model.kind=rnnsearch", "context.kind=hierarchical", "context.previous=3", "sentence.updates=8")
-
-
-class Killed(BaseException):
-    """Not an Exception: nothing may catch it and go on."""
-
-
-def train(tiny: Tiny, output: Path, *settings: str, step: str = "") -> Path:
-    done = tiny.train(output, *RECIPE, "document.updates=8", *settings, step=step)
-    assert done.code == 0, done.err
-    return output
+from tests.system.conftest import Systems, command, killed_at, outcome, weights
 
 
 @pytest.fixture(scope="module")
-def trained(tiny: Tiny) -> Path:
-    return train(tiny, tiny.folder / "rnnsearch")
-
-
-@pytest.fixture(scope="module")
-def talkative(trained: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def talkative(systems: Systems, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The model folder with random weights: after a few updates every translation would be the same."""
     folder = tmp_path_factory.mktemp("rnnsearch") / "model"
-    shutil.copytree(trained / "document" / "model", folder)
+    shutil.copytree(systems.trained("hierarchical") / "document" / "model", folder)
     card, target = load_card(folder), Subwords.load(folder / "target.spm")
     torch.manual_seed(1)
     network = card.system.model(card.model, card.context, len(Subwords.load(folder / "source.spm")), len(target))
@@ -50,55 +32,18 @@ def talkative(trained: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_step_2_trains_what_it_adds_and_leaves_the_sentence_model(trained):
-    sentence, document = weights(trained, "sentence"), weights(trained, "document")
-    assert same_bits(sentence, {name: value for name, value in document.items() if not is_document_parameter(name)})
-    assert {"context_words.weight_ih_l0", "context_sentences.weight_ih_l0"} < document.keys() - sentence.keys()
-    (line, *_) = metrics(trained, "document", "validation")
-    assert line["loss"] != line["loss_without_context"]
+def test_step_2_adds_the_units_that_summarise(systems):
+    added = weights(systems.trained("hierarchical"), "document").keys()
+    assert {"context_words.weight_ih_l0", "context_sentences.weight_ih_l0"} < added
 
 
-def test_start_sentence_begins_with_the_sentence_models_loss(tiny, trained, tmp_path):
-    shutil.copytree(trained / "sentence", tmp_path / "sentence")
-    settings = ("context.start=sentence", "document.updates=1", "document.learning_rate=1e-9")
-    train(tiny, tmp_path, *settings, step="document")
-    (line,) = metrics(tmp_path, "document", "validation")
-    assert line["loss"] == pytest.approx(line["loss_without_context"], rel=1e-5)
-
-
-def test_killed_in_either_step_and_started_again_it_ends_the_same(tiny, trained, tmp_path, monkeypatch):
-    original = Trainer._update
-
-    def dying(trainer, state):
-        if state.update == 6:
-            raise Killed
-        return original(trainer, state)
-
-    for step in ("sentence", "document"):
-        with monkeypatch.context() as patch:
-            patch.setattr(Trainer, "_update", dying)
-            with pytest.raises(Killed):
-                train(tiny, tmp_path, step=step)
-        train(tiny, tmp_path, step=step)
-    assert outcome(tmp_path) == outcome(trained)
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [("document.freeze=false",), ("document.start_from=nothing",), ("hardware.bf16=true",)],
-    ids=" ".join,
-)
-def test_other_settings_train_and_translate(tiny, trained, tmp_path, settings):
-    shutil.copytree(trained / "sentence" / "model", tmp_path / "sentence" / "model")
-    train(tiny, tmp_path, *settings, "document.updates=2", step="document")
-    moved = not same_bits(
-        weights(tmp_path, "sentence"),
-        {name: v for name, v in weights(tmp_path, "document").items() if not is_document_parameter(name)},
-    )
-    assert moved == settings[0].startswith("document.")
-    done = command("translate", tmp_path / "document" / "model", stdin="Le chat dort.\nIl rêve.\n\nFin.\n".encode())
-    assert done.code == 0, done.err
-    assert len(done.lines) == 4
+def test_killed_in_step_1_and_started_again_it_ends_the_same(tiny, systems, tmp_path):
+    settings = ("model.kind=rnnsearch", "context.kind=none", "sentence.updates=8")
+    with killed_at(6):
+        tiny.train(tmp_path, *settings, step="sentence")
+    done = tiny.train(tmp_path, *settings, step="sentence")
+    assert done.code == 0 and "going on from update 5" in done.err
+    assert outcome(tmp_path, ("sentence",)) == outcome(systems.base("rnnsearch"), ("sentence",))
 
 
 def test_the_base_alone_has_no_document_step(tiny, tmp_path):
@@ -134,31 +79,3 @@ def test_a_document_does_not_see_the_one_before(talkative):
         assert [sentence.text for sentence in found] == translator.translate(document)
     shuffled = translator.translate_documents([first, second], context_from=[second, first])
     assert [[s.text for s in d.sentences] for d in shuffled] != [[s.text for s in found] for found in together]
-
-
-def test_score(tiny, talkative):
-    corpus = tiny.folder / "corpus" / "small-dev.tsv"
-    done = command("score", talkative, corpus)
-    assert done.code == 0, done.err
-    rows = [line.split("\t") for line in done.lines[1:]]
-    assert len(rows) == len(corpus.read_text(encoding="utf-8").splitlines())
-    same = [float(row[2]) == pytest.approx(float(row[3]), abs=2e-4) for row in rows]
-    assert same == [row[1] == "1" for row in rows]  # a document's first sentence has no other context than none
-
-
-def test_the_cache_trains_and_translates_in_order(tiny, trained, tmp_path):
-    shutil.copytree(trained / "sentence" / "model", tmp_path / "sentence" / "model")
-    train(tiny, tmp_path, "context.kind=cache", "context.topic_words=8", "document.updates=3", step="document")
-    document = weights(tmp_path, "document")
-    assert same_bits(
-        weights(tmp_path, "sentence"), {name: v for name, v in document.items() if not is_document_parameter(name)}
-    )
-    assert (document["context_topics.words"] >= 0).any()
-    folder = tmp_path / "document" / "model"
-    done = command("translate", folder, stdin="Le chat dort.\nIl rêve.\n\nFin.\n".encode())
-    assert done.code == 0, done.err
-    assert len(done.lines) == 4
-    done = command("score", folder, tiny.folder / "corpus" / "small-dev.tsv")
-    assert done.code == 0, done.err
-    rows = [line.split("\t") for line in done.lines[1:]]
-    assert any(row[2] != row[3] for row in rows if row[1] != "1")

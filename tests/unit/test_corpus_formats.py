@@ -75,6 +75,19 @@ def tmx() -> str:
     return f'<?xml version="1.0"?>\n<!DOCTYPE tmx SYSTEM "tmx14.dtd">\n<tmx version="1.4"><body>{units}</body></tmx>'
 
 
+def xliff() -> str:
+    files = "".join(
+        f'<file original="{name}" source-language="fr-FR" target-language="en">\n<body>'
+        + "".join(
+            f'<trans-unit id="{n}"><source>{escape(f)}</source>\n<target>{escape(e)}</target></trans-unit>'
+            for n, (f, e) in enumerate(zip(fr, en, strict=True))
+        )
+        + "</body></file>\n"
+        for name, fr, en in zip(IDS, SOURCE, TARGET, strict=True)
+    )
+    return f'<?xml version="1.0"?>\n<xliff version="1.2">{files}</xliff>'
+
+
 def rows(separator: str) -> str:
     return "".join(
         f"{name}{separator}{f}{separator}{e}\n"
@@ -137,6 +150,7 @@ CASES = {
     "jsonl sentences": ("jsonl", {"a.txt": json_rows()}, {"path": "a.txt"}, IDS),
     "wmt-xml": ("wmt-xml", {"a.txt": wmt()}, {"path": "a.txt"}, IDS),
     "tmx": ("tmx", {"a.txt": tmx()}, {"path": "a.txt"}, IDS),
+    "xliff": ("xliff", {"a.txt": xliff()}, {"path": "a.txt"}, IDS),
 }
 ENCODINGS = {
     "plain": lambda text: text.encode(),
@@ -170,20 +184,22 @@ def test_format_is_told_and_read(case: str, encoding: str, tmp_path: Path) -> No
 def test_swap_exchanges_the_sides(case: str, tmp_path: Path) -> None:
     files, expected = written(tmp_path, case)
     swapped = CorpusFiles(**{**files.__dict__, "swap": True})
-    # The recipe names the languages of the task; in a TMX file they are found by name, whatever the order.
-    languages = ("fr", "en") if case == "tmx" else ("en", "fr")
-    wanted = expected if case == "tmx" else [ParallelDocument(d.id, d.target, d.source) for d in expected]
+    # The recipe names the languages of the task; in TMX and XLIFF they are found by name, whatever the order.
+    by_name = case in ("tmx", "xliff")
+    languages = ("fr", "en") if by_name else ("en", "fr")
+    wanted = expected if by_name else [ParallelDocument(d.id, d.target, d.source) for d in expected]
     assert list(read_corpus(swapped, languages=languages)) == wanted
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case not in ("tmx", "ids", "starts")])
+@pytest.mark.parametrize("case", [case for case in CASES if case not in ("tmx", "xliff", "ids", "starts")])
 def test_source_alone(case: str, tmp_path: Path) -> None:
     files, expected = written(tmp_path, case)
     assert list(read_source(files.path or files.source)) == [Document(d.id, d.source) for d in expected]
 
 
 def test_every_format_is_tested() -> None:
-    assert {case[0] for case in CASES.values()} | {"sentences"} == set(FORMATS)
+    elsewhere = {"sentences", "po", "files"}  # these have one document a file, or none
+    assert {case[0] for case in CASES.values()} | elsewhere == set(FORMATS)
 
 
 def test_two_column_tsv_is_a_source(tmp_path: Path) -> None:

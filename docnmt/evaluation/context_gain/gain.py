@@ -141,7 +141,7 @@ def target_words(pieces: Sequence[str]) -> list[Word]:
 
 @dataclass(frozen=True)
 class Encoded:
-    """The sentences of a corpus as ids, and as the model gets them with a context of every kind."""
+    """The sentences of a corpus, gaps left out, as ids, and as the model gets them with a context of every kind."""
 
     translator: Translator
     sources: list[list[int]]
@@ -170,8 +170,8 @@ def encode(
 ) -> Encoded:
     sources, targets = [], []
     for document in documents:
-        sources += translator.source.encode(document.source)
-        targets += translator.target.encode(document.target)
+        sources += translator.source.encode([document.source[i] for i in document.filled])
+        targets += translator.target.encode([document.target[i] for i in document.filled])
     pairs: dict[str, list[Pair]] = {}
     for name, kind in contexts.items():
         rule = translator.rule(kind.context)
@@ -228,11 +228,16 @@ def context_gain(
     target = translator.target
     return ContextGain(
         documents=tuple(document.id for document in documents),
-        document=np.repeat(np.arange(len(documents)), [len(document) for document in documents]),
-        position=np.concatenate([np.arange(len(document)) for document in documents]),
+        document=_document_numbers(documents),
+        position=np.concatenate([np.array(document.filled, np.int64) for document in documents]),
         pieces=tuple(tuple(target.pieces([*ids, target.eos])) for ids in encoded.targets),
         log_probabilities={name: tuple(values) for name, values in found.items()},
     )
+
+
+def _document_numbers(documents: Sequence[ParallelDocument]) -> Ints:
+    """Of each sentence that is no gap."""
+    return np.repeat(np.arange(len(documents)), [len(document.filled) for document in documents])
 
 
 def own_contexts(
@@ -286,10 +291,10 @@ def translation_quality(
             for document, result in zip(kind.documents, results, strict=True)
             for position in kind.positions(document)
         )
-        total = sum(map(len, sources))
+        total = sum(len(source.filled) for source in sources)
         translations[name] = tuple(shown.track(texts, f"translate, context {name}", total=total, unit="sentences"))
-    references = [[sentence for document in documents for sentence in document.target]]
-    places = np.repeat(np.arange(len(documents)), [len(document) for document in documents])
+    references = [[document.target[i] for document in documents for i in document.filled]]
+    places = _document_numbers(documents)
     rows = {name: metric.statistics(texts, references) for name, texts in translations.items()}
     return Quality(
         metric.name,

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from docnmt.decoding.translator import Translator
-from docnmt.document import ParallelDocument, context_positions, trim_to_budget
+from docnmt.document import ParallelDocument, trim_to_budget, visible_positions
 from docnmt.evaluation.context_gain.gain import Encoded, encode, own_contexts, target_words
 from docnmt.evaluation.context_gain.tables import Figures, document_table
 from docnmt.evaluation.context_gain.trace import Trace, traced
@@ -109,8 +109,7 @@ def _sentence(
 ) -> dict[str, Any]:
     gain = figures.gain
     document, position = int(gain.document[number]), int(gain.position[number])
-    first = number - position
-    ids = encoded.sources[first : first + len(documents[document])]
+    ids = translator.source.encode(documents[document].source)
     context, columns = _context(ids, position, translator)
     source, target = words(translator.source.pieces(ids[position])), target_words(gain.pieces[number])
     translator.model(encoded.batch([number]))
@@ -150,7 +149,7 @@ def _context(
     """The context sentences for people, and their words as columns of the attention; the mark that the model sees after
     them, or in the place of a context that is empty, is the last."""
     rule = translator.card.rule(translator.source, None, translator.target)
-    places = context_positions(position, len(ids), rule.spec)
+    places = visible_positions(ids, position, rule.spec)
     before = [(place, i) for place in places if place < position for i in ids[place]]
     after = [(place, i) for place in places if place > position for i in ids[place]]
     kept_before, kept_after = trim_to_budget(len(before), len(after), rule.max_tokens - 1)

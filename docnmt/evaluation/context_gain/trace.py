@@ -21,8 +21,7 @@ from docnmt.evaluation.context_gain.gain import check_has_context, encode, own_c
 from docnmt.evaluation.controls import TRUE
 from docnmt.model.base import TranslationModel
 from docnmt.model.context import ContextAttention, Gate
-from docnmt.model.layers import CrossAttention, split_heads
-from docnmt.model.segments import Segments
+from docnmt.model.layers import attention_weights
 from docnmt.model.transformer import DocumentTransformer
 
 
@@ -72,18 +71,6 @@ def _watch(sublayer: ContextAttention, name: str, trace: Trace) -> list[Removabl
         sublayer.attention.register_forward_hook(after_attention),
         *(gate.register_forward_hook(after_gate) for gate in gates),
     ]
-
-
-def attention_weights(
-    attention: CrossAttention, x: Tensor, segments: Segments, memory: Tensor, memory_segments: Segments
-) -> Tensor:
-    """The weights that `attention` gives the memory when called with the same arguments."""
-    query = split_heads(segments.pad(attention.query(x)), attention.heads)  # [segments, heads, longest, width / heads]
-    key, _ = attention.memory(memory, memory_segments)
-    scores = query @ key.transpose(-1, -2) / query.shape[-1] ** 0.5
-    if memory_segments.attention_mask is not None:
-        scores = scores.masked_fill(~memory_segments.attention_mask, float("-inf"))
-    return scores.softmax(dim=-1)
 
 
 @torch.inference_mode()

@@ -93,18 +93,18 @@ def test_runs_that_cost_the_same_are_timed_once(watch):
 
 def test_a_batch_has_the_sentences_and_contexts_that_the_recipe_means():
     watch = Stopwatch(SHAPE)
-    plain = watch._batch(ContextConfig(kind="none"), torch.device("cpu"))
+    plain = watch._batch(SMALL, ContextConfig(kind="none"), torch.device("cpu"))
     assert plain.context is None
     for previous in (1, 3):
         context = ContextConfig(previous=previous)
         assert context.spec == ContextSpec(previous)
-        batch = watch._batch(context, torch.device("cpu"))
-        assert batch.context.segments.lengths.unique().tolist() == [6 * previous]
+        batch = watch._batch(SMALL, context, torch.device("cpu"))
+        assert batch.context.segments.lengths.unique().tolist() == [5 * previous + 1]
         assert batch.source.segments.lengths.unique().tolist() == [6]
         assert batch.target_in.segments.lengths.unique().tolist() == [7]
         total = sum(len(part.tokens) for part in (batch.source, batch.context, batch.target_in))
         assert 900 < total <= 1000
-    trimmed = watch._batch(ContextConfig(previous=3, max_tokens=5), torch.device("cpu"))
+    trimmed = watch._batch(SMALL, ContextConfig(previous=3, max_tokens=5), torch.device("cpu"))
     assert trimmed.context.segments.lengths.unique().tolist() == [5]
 
 

@@ -18,8 +18,10 @@ from docnmt.errors import DocnmtError
 from docnmt.evaluation.significance import Difference, Interval
 from docnmt.experiments import paper
 from docnmt.experiments.job import NAMES, Job, filled_in
+from docnmt.experiments.rivals import RIVALS
 from docnmt.experiments.runs import Run, all_needed
 from docnmt.experiments.scores import Part, Parts, Score
+from docnmt.experiments.system_comparison import all_systems
 from docnmt.experiments.tables import TABLES, PaperTable, Systems, make_table, needed_by
 from docnmt.experiments.translations import TestSet
 from docnmt.progress import Progress
@@ -65,10 +67,10 @@ def own_document() -> Run:
 
 
 def test_there_is_a_table_for_each_of_the_papers_that_a_command_can_make():
-    assert set(TABLES) | {"efficiency", "example"} == set(NAMES)
+    assert set(TABLES) | {"efficiency", "example", "systems"} == set(NAMES)
     assert set(NAMES) == {
         "context-length", "context-layers", "comparison", "french-english", "two-step", "integration", "gating",
-        "efficiency", "example",
+        "efficiency", "example", "systems",
     }  # fmt: skip
 
 
@@ -99,15 +101,40 @@ def test_gating_has_residual_connections_and_gates():
     assert rows[("w/",)] == own_document()
 
 
-@pytest.mark.parametrize("name", ["comparison", "french-english"])
-def test_comparisons_have_the_transformer_and_this_work(name):
-    runs = [run for labels, run in rows_of(name).items() if run and not labels[0].startswith("control")]
+def test_the_french_english_table_has_the_transformer_and_this_work():
+    runs = [run for labels, run in rows_of("french-english").items() if not labels[0].startswith("control")]
     assert runs == [Systems(RECIPE).sentence()[0], own_document()]
 
 
-def test_systems_that_are_not_trained_here_have_the_papers_figures_alone():
-    without = [row.labels[0] for row in table("comparison").rows if not row.runs]
-    assert without == ["Wang et al. (2017)", "Kuang et al. (2017)", "Kuang et al. (2017)*"]
+def test_the_comparison_trains_every_row_of_the_paper():
+    rows = {labels: run for labels, run in rows_of("comparison").items() if not labels[0].startswith("control")}
+    assert [(run.recipe.model.kind, run.step, run.recipe.context.kind) for run in rows.values()] == [
+        ("rnnsearch", "document", "hierarchical"),
+        ("rnnsearch", "document", "cache"),
+        ("transformer", "sentence", "attention"),
+        ("transformer", "document", "cache"),
+        ("transformer", "document", "attention"),
+    ]
+    assert rows["Vaswani et al. (2017)", "Transformer"] == Systems(RECIPE).sentence()[0]
+    assert rows["this work", "Transformer"] == own_document()
+
+
+def test_systems_on_rnnsearch_start_from_it_and_are_told_against_it():
+    base = Systems(RECIPE).base("rnnsearch")
+    for row in table("comparison").rows:
+        on_rnnsearch = row.labels[1:] == ("RNNsearch",)
+        assert (row.baseline == base) == on_rnnsearch
+        assert not on_rnnsearch or row.runs[0].start == base[0]
+    assert base[0] in needed_by([table("comparison")])
+
+
+def test_a_system_changes_what_its_authors_do_differently_and_nothing_else():
+    for rival in RIVALS.values():
+        (run,) = Systems(RECIPE).rival(rival)
+        changed = {key.partition(".")[0] for key in changes(run, own_document())}
+        assert changed <= {"context", "document", "model"}
+        assert run.recipe.model == replace(RECIPE.model, kind=rival.base)
+        assert run.updates == rival.longer * RECIPE.document.updates
 
 
 def test_two_step_training_has_the_papers_five_rows():
@@ -189,13 +216,18 @@ def needed(recipe: Recipe, names: tuple[str, ...] = tuple(TABLES), seeds: int = 
 
 def test_all_tables_together_train_nothing_twice():
     runs = needed(RECIPE)
-    assert [run.name for run in runs if run.step == "sentence"] == ["sentence", "sentence-documents"]
+    assert [run.name for run in runs if run.step == "sentence"] == [
+        "sentence",
+        "sentence-rnnsearch",
+        "sentence-documents",
+    ]
     assert {run.name for run in runs if run.step == "document"} == {
         "document", "control-shuffled", "control-none", "from-scratch", "after-sentence-documents", "gating-residual",
         "previous-1", "previous-3", *(f"layers-{n}" for n in range(2, 7)), "integration-encoder", "integration-decoder",
+        "hierarchical", "rnnsearch-cache", "cache",
     }  # fmt: skip
     settings = [str(run.settings({})) for run in runs]
-    assert len(set(settings)) == len(runs) == 17
+    assert len(set(settings)) == len(runs) == 21
 
 
 @pytest.mark.parametrize(
@@ -217,7 +249,7 @@ def test_every_recipe_of_the_repository_has_tables(path):
     recipe = load_recipe(path)
     assert recipe.data.documents and recipe.data.dev and recipe.data.test
     assert all(row.runs or row.paper for name in TABLES for row in table(name, recipe).rows)
-    assert len(needed(recipe)) == (17 if recipe.data.sentences else 15)
+    assert len(needed(recipe)) == (21 if recipe.data.sentences else 19)
 
 
 # ---- the figures of the paper ----
@@ -346,10 +378,9 @@ def test_settings_that_the_paper_chose_on_its_development_set_are_compared_there
     assert any("MT06 (2 documents, 4 sentences)" in note for note in found.notes)
 
 
-def test_rows_of_the_paper_alone_have_no_figures_of_ours():
-    found = filled_in(table("comparison"), some_parts(), Told())
-    wang = found.rows[0]
-    assert wang[:9] == ("Wang et al. (2017)", "RNNsearch", "-", "-", "-", "-", "", "", "")
+def test_the_papers_figures_stand_beside_ours():
+    wang = filled_in(table("comparison"), some_parts(), Told()).rows[0]
+    assert wang[:2] == ("Wang et al. (2017)", "RNNsearch") and "-" not in wang[2:6]
     assert wang[9:] == ("37.76", "-", "-", "-", "36.89", "27.57", "-")
 
 
@@ -382,7 +413,8 @@ def job(recipe: Recipe = RECIPE, names: tuple[str, ...] = NAMES, seeds: int = 1)
 
 
 def test_a_job_needs_what_its_tables_need():
-    assert set(job().runs()) == set(needed(RECIPE))
+    assert set(job(names=tuple(TABLES)).runs()) == set(needed(RECIPE))
+    assert set(job().runs()) == {*needed(RECIPE), *(run for each in all_systems(Systems(RECIPE)) for run in each.runs)}
     names = [run.name for run in job(names=("gating",)).runs()]
     assert names == ["sentence", "document", "gating-residual", "control-shuffled", "control-none"]
     assert [run.name for run in job(names=("example",), seeds=3).runs()] == ["sentence", "document"]
@@ -398,7 +430,7 @@ def test_seeds_are_trained_in_an_order_in_which_the_recipes_own_comes_first():
     """The others take over its sub-words."""
     runs = job(seeds=2).runs()
     assert runs[0] == Systems(RECIPE).sentence()[0]
-    assert len(runs) == 2 * 17
+    assert len(runs) == 2 * len(job().runs())
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,8 @@ def probabilities(model, batch, words: list[set[int]]) -> list[np.ndarray]:
             x = np.concatenate([array(s[t]), array(c[t]), e[previous]])
             query = array(model.context_query.weight) @ x + array(model.context_query.bias)
             key = array(model.context_key.weight)
-            scores = [array(model.context_score.weight)[0] @ np.tanh(query + key @ e[w]) for w in cache]
+            out = array(model.context_score.weight)[0]
+            scores = [np.log(p[w]) + out @ np.tanh(query + key @ e[w]) for w in cache]
             hidden = np.tanh(array(inner.weight) @ x + array(inner.bias))
             a = 1 / (1 + np.exp(-(array(outer.weight) @ hidden + array(outer.bias))))
             p = a * p

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import replace
 
 import pytest
 import torch
 
-from docnmt.config import ContextConfig, DecodingConfig
 from docnmt.corpora.batches import make_batch, pack
 from docnmt.decoding.beam import beam_search
 from docnmt.decoding.incremental import DecoderState
@@ -23,56 +21,28 @@ from docnmt.evaluation.context_gain.trace import gate_by_layer
 from docnmt.evaluation.contrastive.accuracy import judge, notes, target_contexts
 from docnmt.evaluation.contrastive.items import Item
 from docnmt.evaluation.controls import NONE, REPEATED, SHUFFLED, TRUE, shuffled
-from docnmt.model_folder import LoadedModel, ModelCard
-from docnmt.systems.concat import SYSTEM
 from docnmt.training.parallel import Group
 from docnmt.training.validation import Validator
 from tests.builders import (
     BOS,
     EOS,
-    fit,
     lines,
     logits_of,
     make_store,
-    model_config,
     parallel_documents,
     random_sentences,
-    subwords,
 )
+from tests.every_system import briefly_trained
 
 SIZES = (4, 1, 3, 2)
 
 
-@functools.cache
-def loaded(translate_previous: bool) -> LoadedModel:
-    """Trained for a moment, so that translations end and differ. Shared: do not change it."""
-    source, target = subwords("source"), subwords("target")
-    context = ContextConfig(kind="concat", previous=1, translate_previous=translate_previous)
-    torch.manual_seed(3)
-    config = model_config(dropout=0.0, width=32, filter_width=48, encoder_layers=1, decoder_layers=1, max_length=40)
-    model = SYSTEM.model(config, context, len(source), len(target))
-    card = ModelCard(config, context, DecodingConfig(beam=2), "fr", "en")
-    rule = card.rule(source, None, target)
-
-    def batch(seed: int):
-        (document,) = parallel_documents([20], seed=seed)
-        sides = source.encode(document.source), target.encode(document.target)
-        around = [rule.around(sides[0], i, sides[1]) for i in range(20)]
-        return make_batch(
-            [[*rule.source(*pair), source.eos] for pair in zip(sides[0], around, strict=True)],
-            None,
-            [rule.target(*pair) for pair in zip(sides[1], around, strict=True)],
-            target.bos,
-            target.eos,
-        )
-
-    fit(model, map(batch, range(100, 140)), 0.01)
-    return LoadedModel(model, card, source, target)
+NAMES = ("concat-2-to-1", "concat-2-to-2")
 
 
-@pytest.fixture(params=[False, True], ids=["2-to-1", "2-to-2"])
+@pytest.fixture(params=NAMES)
 def translator(request) -> Translator:
-    return Translator(loaded(request.param))
+    return Translator(briefly_trained(request.param))
 
 
 def documents(sizes=SIZES, seed: int = 7) -> list[Document]:
@@ -91,7 +61,8 @@ def rows(packed) -> list[list[int]]:
 
 
 def test_word_by_word_is_as_all_at_once():
-    model, rule = loaded(True).model, Translator(loaded(True)).rule()
+    translator = Translator(briefly_trained("concat-2-to-2"))
+    model, rule = translator.model, translator.rule()
     ids, translations = (random_sentences(4, 300, seed, shortest=3) for seed in (1, 2))
     neighbours = [rule.around(ids, i, translations) for i in range(4)]
     sources = [[*rule.source(*pair), EOS] for pair in zip(ids, neighbours, strict=True)]
@@ -107,7 +78,7 @@ def test_word_by_word_is_as_all_at_once():
 def test_validation_counts_each_sentences_own_pieces(translator, tmp_path):
     pairs = parallel_documents((4, 3, 5), seed=9)
     dev = make_store(tmp_path / "dev", pairs)
-    model = loaded(translator.card.context.translate_previous)
+    model = briefly_trained(NAMES[translator.card.context.translate_previous])
     options = {"decode": True, "beam": 1, "batch_tokens": 400, "group": Group()}
     found = Validator(model, dev, pairs, translator.rule(), **options).validate()
     for loss, context in ((found.loss, None), (found.loss_without_context, NO_CONTEXT)):
@@ -119,15 +90,6 @@ def test_validation_counts_each_sentences_own_pieces(translator, tmp_path):
 
 
 # ---- translating ----
-
-
-def test_as_many_out_as_in_each_document_as_it_is_alone(translator):
-    found = texts(translator.translate_documents(documents()))
-    assert [len(document) for document in found] == list(SIZES)
-    assert len({text for document in found for text in document}) > 4, "too much alike to prove anything"
-    assert found == [translator.translate(document) for document in documents()]
-    for tokens in (1, 90):
-        assert texts(translator.translate_documents(documents(), batch_tokens=tokens)) == found
 
 
 def test_what_is_decoded_and_what_is_kept(translator, monkeypatch):
@@ -161,14 +123,6 @@ def test_none_and_off_are_the_sentence_alone(translator):
     assert texts(translator.translate_documents(documents())) != alone
     with pytest.raises(DocnmtError, match="none after it"):
         translator.translate(["a"], context="previous=1,following=1")
-
-
-def test_another_document_before_changes_translations_or_their_scores(translator):
-    own, others = documents([5]), documents([5], seed=8)
-    found = [next(translator.translate_documents(own, context_from=c)).sentences for c in (None, others)]
-    scores = [[sentence.scores[0] for sentence in each] for each in found]
-    assert scores[0][0] == pytest.approx(scores[1][0], abs=1e-5)
-    assert all(abs(a - b) > 1e-4 for a, b in zip(scores[0][1:], scores[1][1:], strict=True))
 
 
 def test_a_long_sentence_in_parts_after_a_long_one(translator):
@@ -273,7 +227,7 @@ def test_a_contrastive_item_with_gold_context(translator):
 
 
 def test_where_a_set_has_no_target_context_the_model_makes_its_own():
-    translator = Translator(loaded(True))
+    translator = Translator(briefly_trained("concat-2-to-2"))
     (document,) = parallel_documents([6], seed=4)
     bare = item(document, 3, gold=False)
     (own,) = target_contexts(translator, [bare], None)
@@ -281,7 +235,7 @@ def test_where_a_set_has_no_target_context_the_model_makes_its_own():
     (scores,) = translator.score([ParallelDocument("d", document.source[:4], (*own, document.target[3]))])
     assert judge(translator, [bare], None)[0].scores[0] == pytest.approx(scores[3].total, abs=1e-3)
     assert target_contexts(translator, [bare], "none") == [()]
-    assert target_contexts(Translator(loaded(False)), [bare], None) == [()]
+    assert target_contexts(Translator(briefly_trained("concat-2-to-1")), [bare], None) == [()]
     gold = item(document, 3)
     assert notes([gold, bare], True) == [
         "This model sees the gold target context of the set, not its own translations.",

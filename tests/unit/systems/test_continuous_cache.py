@@ -87,6 +87,8 @@ def test_the_whole_model_is_its_base_with_the_equations_above_the_decoder():
     ]
     batch = make_batch(sources, before, targets, BOS, EOS)
     u, v, w = (array(matrix.weight) for matrix in (model.context_u, model.context_v, model.context_w))
+    torch.nn.init.normal_(model.context_bias)
+    b = array(model.context_bias)
     with torch.no_grad():
         found = model(batch).split(batch.target_in.segments.lengths.tolist())
         for source, history, target, states in zip(sources, before, targets, found, strict=True):
@@ -104,7 +106,7 @@ def test_the_whole_model_is_its_base_with_the_equations_above_the_decoder():
                     keys, values = (np.stack([slot[n] for slot in cache.slots.values()]) for n in range(2))
                     weights = np.exp(keys @ c_t)
                     m_t = weights / weights.sum() @ values
-                    lam = 1 / (1 + np.exp(-(u @ s_t + v @ c_t + w @ m_t)))
+                    lam = 1 / (1 + np.exp(-(u @ s_t + v @ c_t + w @ m_t + b)))
                     s_t = (1 - lam) * s_t + lam * m_t
                 expected.append(s_t)
             np.testing.assert_allclose(array(states), np.stack(expected), rtol=1e-4, atol=1e-4)

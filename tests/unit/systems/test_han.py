@@ -1,25 +1,17 @@
-"""The hierarchical attention network of Miculicich et al. (2018): its equations in NumPy, context off, decoding word by
-word, batch mates, freezing, and what it remembers of a document."""
+"""The hierarchical attention network of Miculicich et al. (2018): its equations in NumPy, its start, what it reads."""
 
 from __future__ import annotations
 
-import functools
 import itertools
 
 import numpy as np
 import pytest
 import torch
 
-from docnmt.config import ContextConfig, DecodingConfig
-from docnmt.corpora.batches import make_batch, pack_contexts
+from docnmt.config import ContextConfig
+from docnmt.corpora.batches import make_batch
 from docnmt.corpora.contexts import Before, HistoryRule, MemoryRule
-from docnmt.decoding.beam import beam_search
-from docnmt.decoding.translator import Translator
-from docnmt.document import Document
-from docnmt.model.context import is_document_parameter
-from docnmt.model_folder import LoadedModel, ModelCard, load_model, save_model, weights_of
-from docnmt.systems import system_of
-from docnmt.systems.han import SYSTEM, HanState, HanTransformer
+from docnmt.systems.han import SYSTEM, HanTransformer
 from tests.builders import (
     BOS,
     EOS,
@@ -27,14 +19,11 @@ from tests.builders import (
     SOURCE_WORDS,
     STARTS,
     TARGET_WORDS,
-    fit,
     logits_of,
     model_config,
-    parallel_documents,
     random_sentences,
     sentence_model_of,
     shake,
-    subwords,
     with_end,
 )
 
@@ -163,11 +152,7 @@ def test_residual_is_the_model_without_its_gate():
         np.testing.assert_allclose(array(model(batch)), expected, atol=1e-9)
 
 
-# ---- parts, context on and off ----
-
-
-def test_it_is_registered():
-    assert system_of("transformer", "han") is SYSTEM
+# ---- parts, context on and off, what is read ----
 
 
 @pytest.mark.parametrize(
@@ -175,15 +160,6 @@ def test_it_is_registered():
 )
 def test_only_the_decoder_needs_translations(integration, expected):
     assert SYSTEM.rule(han(integration)) is expected
-
-
-@every_variant
-def test_context_off_is_the_sentence_model_to_the_bit(context):
-    model = make_han(context)
-    sources, before, targets = parts()
-    off = batch_of(sources, None, targets)
-    assert torch.equal(logits_of(model, off), logits_of(sentence_model_of(model), off))
-    assert (logits_of(model, off) - logits_of(model, batch_of(sources, before, targets))).abs().max() > 0.01
 
 
 def test_without_a_place_there_is_no_network():
@@ -225,19 +201,6 @@ def test_each_sentence_before_matters_on_the_side_that_is_read(integration):
         assert ((moved - plain).abs().max() > 1e-4) == (integration != "encoder")
 
 
-# ---- batch mates ----
-
-
-@every_place
-def test_alone_or_in_a_batch(integration):
-    model = make_han(han(integration))
-    together = batch_of(*parts())
-    found = logits_of(model, together).split(together.target_in.segments.lengths.tolist())
-    for source, before, target, expected in zip(*parts(), found, strict=True):
-        alone = logits_of(model, batch_of([source], [before], [target]))
-        torch.testing.assert_close(alone, expected, atol=1e-5, rtol=1e-5)
-
-
 def test_a_target_word_does_not_see_those_after_it():
     model = make_han(han())
     sources, before, targets = parts((1, 2), seed=3)
@@ -248,81 +211,6 @@ def test_a_target_word_does_not_see_those_after_it():
     assert same.tolist() == [True, True, True, False, False]
 
 
-# ---- word by word ----
-
-
-@every_place
-@pytest.mark.parametrize("context_on", [True, False], ids=["context", "off"])
-def test_word_by_word_is_the_whole_target_at_once(integration, context_on):
-    """Two hypotheses a sentence, which change places at every step; two sentences leave the batch on the way."""
-    model, beam = make_han(han(integration)), 2
-    sources, before, targets = parts()
-    targets = [[(target * 6)[:5] for target in targets], [(target * 7)[1:6] for target in targets]]  # all go in step
-    batches = [batch_of(sources, before if context_on else None, each) for each in targets]
-    shape = len(sources), 6
-    whole = torch.stack([logits_of(model, b).unflatten(0, shape) for b in batches], 1)  # [sentences, beam, length, ...]
-    words = torch.stack([b.target_in.tokens.unflatten(0, shape) for b in batches], 1)  # [sentences, beam, length]
-    alive = torch.arange(len(sources))
-    with torch.inference_mode():
-        state = HanState(model, model.encode(batches[0].source, batches[0].context), beam)
-        for step in range(6):
-            found = state.logits(words[alive, :, step].flatten()).unflatten(0, (-1, beam))
-            torch.testing.assert_close(found, whole[alive, :, step], atol=1e-5, rtol=1e-5)
-            state.reorder(torch.arange(len(alive) * beam).unflatten(0, (-1, beam)).flip(1).flatten())
-            whole, words = whole.flip(1), words.flip(1)
-            if step in (1, 3):
-                kept = torch.arange(len(alive))[1:] if step == 1 else torch.tensor([0, 2, 3])
-                alive = alive[kept]
-                state.keep(kept)
-
-
-@every_place
-def test_beam_search_scores_as_the_model_does(integration):
-    model = make_han(han(integration), seed=2)
-    sources, before, _ = parts()
-    context = pack_contexts(before, BOS)
-    source = batch_of(sources, None, [[]] * len(sources)).source
-    found = beam_search(model, source, context, bos=BOS, eos=EOS, beam=3, extra_length=4, start=HanState)
-    ended = 0
-    for i, (best,) in enumerate(found):
-        batch = batch_of([sources[i]], [before[i]], [list(best.tokens)])
-        with torch.no_grad():
-            log_p = model.loss(batch)[1]
-        total = log_p.sum().item()
-        if len(best.tokens) == len(sources[i]) + 4:  # cut off: the end mark was not counted
-            total -= log_p[-1].item()
-        else:
-            ended += 1
-        assert best.log_probability == pytest.approx(total, abs=1e-3)
-    assert ended
-
-
-# ---- freezing ----
-
-
-@every_variant
-def test_training_theta_d_moves_all_of_it_and_nothing_else(context):
-    model = make_han(context, shaken=False).train()
-    for _, parameter in model.sentence_parameters():
-        parameter.requires_grad_(False)
-    start = {name: p.detach().clone() for name, p in model.named_parameters()}
-    optimiser = torch.optim.Adam([p for p in model.parameters() if p.requires_grad], lr=1e-2)
-    for step in range(3):
-        optimiser.zero_grad()
-        model.loss(batch_of(*parts(seed=step)), smoothing=0.1)[0].backward()
-        optimiser.step()
-    for name, parameter in model.named_parameters():
-        assert torch.equal(parameter, start[name]) != is_document_parameter(name), name
-        assert (parameter.grad is None) != is_document_parameter(name), name
-
-
-@every_place
-def test_a_sentence_model_loads_into_it(integration):
-    model = make_han(han(integration))
-    missing = model.load_weights(weights_of(sentence_model_of(make_han(han(integration), seed=1))))
-    assert missing == [name for name, _ in model.document_parameters()]
-
-
 def test_the_states_before_are_read_and_not_trained_through():
     """A word that stands only in the sentences before gets no gradient, though nothing is frozen."""
     model = make_han(han())
@@ -330,101 +218,3 @@ def test_the_states_before_are_read_and_not_trained_through():
     model.loss(batch)[0].backward()
     moved = model.source_embedding.weight.grad.abs().sum(1) > 0
     assert moved.nonzero().flatten().tolist() == [EOS, 5, 6]
-
-
-# ---- through a document ----
-
-
-@functools.cache
-def loaded_han(integration: str) -> LoadedModel:
-    """Trained for a moment, so that translations end and differ. Shared: do not change it."""
-    source, target = subwords("source"), subwords("target")
-    context = han(integration, previous=2)
-    torch.manual_seed(3)
-    config = model_config(dropout=0.0, width=32, filter_width=48, encoder_layers=1, decoder_layers=1, max_length=40)
-    model = HanTransformer(config, context, len(source), len(target))
-    card = ModelCard(config, context, DecodingConfig(beam=2), "fr", "en")
-    rule = card.rule(source)
-
-    def batch(seed: int):
-        (document,) = parallel_documents([20], seed=seed)
-        ids, translations = source.encode(document.source), target.encode(document.target)
-        return make_batch(
-            [[*sentence, source.eos] for sentence in ids],
-            [rule.of(ids, i, translations) for i in range(len(ids))],
-            translations,
-            target.bos,
-            target.eos,
-        )
-
-    fit(model, map(batch, range(100, 130)), 0.01)
-    return LoadedModel(model, card, source, target)
-
-
-def documents(sizes=(4, 1, 0, 3), seed: int = 7) -> list[Document]:
-    return [Document(d.id, d.source) for d in parallel_documents(sizes, seed)]
-
-
-def texts(translated) -> list[list[str]]:
-    return [[sentence.text for sentence in document.sentences] for document in translated]
-
-
-@pytest.mark.parametrize("integration", ["encoder", "both"])
-def test_documents_together_are_as_each_alone(integration):
-    translator = Translator(loaded_han(integration))
-    found = texts(translator.translate_documents(documents()))
-    assert [len(document) for document in found] == [4, 1, 0, 3]
-    assert len({text for document in found for text in document}) > 4, "too much alike to prove anything"
-    assert found == [translator.translate(document) for document in documents()]
-    assert found == texts(translator.translate_documents(documents(), batch_tokens=1))
-
-
-def rows(packed) -> list[list[int]]:
-    return [part.tolist() for part in packed.tokens.split(packed.segments.lengths.tolist())]
-
-
-def test_it_remembers_the_last_translations_in_order_and_none_of_another_document(monkeypatch):
-    loaded = loaded_han("both")
-    seen = {}
-
-    def recording(model, source, context, **options):
-        found = beam_search(model, source, context, **options)
-        ends = context.counts.cumsum(0).tolist()
-        for sentence, begin, end, best in zip(rows(source), [0, *ends], ends, found, strict=False):
-            seen[tuple(sentence)] = rows(context.source)[begin:end], rows(context.target)[begin:end], best[0].tokens
-        return found
-
-    monkeypatch.setattr("docnmt.decoding.translator.beam_search", recording)
-    given = documents([5, 3])
-    list(Translator(loaded).translate_documents(given))
-    for document in given:
-        ids = [[*sentence, loaded.source.eos] for sentence in loaded.source.encode(document.sentences)]
-        written = [[loaded.target.bos, *seen[tuple(sentence)][2]] for sentence in ids]
-        for i, sentence in enumerate(ids):
-            sources, translations, _ = seen[tuple(sentence)]
-            assert sources == (ids[max(0, i - 2) : i] or [[loaded.source.bos]])
-            assert translations == (written[max(0, i - 2) : i] or [[loaded.target.bos]])
-
-
-@pytest.mark.parametrize("integration", ["encoder", "both"])
-def test_another_context_changes_translations_and_scores(integration):
-    translator = Translator(loaded_han(integration))
-    pairs, others = parallel_documents([5], 7), parallel_documents([5], 8)
-    (right,), (wrong,) = (list(translator.score(pairs, context_from=c)) for c in (None, others))
-    assert right[0].total == pytest.approx(wrong[0].total, abs=1e-4)  # a first sentence has no context
-    assert all(abs(a.total - b.total) > 1e-3 for a, b in zip(right[1:], wrong[1:], strict=True))
-    found = translator.translate_documents(documents([5]), nbest=3, context_from=documents([5], seed=8))
-    plain = translator.translate_documents(documents([5]), nbest=3)
-    scores = [[sentence.scores for sentence in next(d).sentences] for d in (found, plain)]
-    assert scores[0][0] == pytest.approx(scores[1][0]) and scores[0][1:] != scores[1][1:]
-
-
-def test_a_model_folder_comes_back_to_the_bit(tmp_path):
-    loaded = loaded_han("both")
-    save_model(tmp_path / "model", weights_of(loaded.model), loaded.card, loaded.source, loaded.target, {})
-    again = load_model(tmp_path / "model")
-    assert isinstance(again.model, HanTransformer)
-    theirs = weights_of(again.model)
-    assert all(torch.equal(value, theirs[name]) for name, value in weights_of(loaded.model).items())
-    (document,) = documents([3])
-    assert Translator(again).translate(document) == Translator(loaded).translate(document)

@@ -12,7 +12,6 @@ from docnmt.config import ContextConfig
 from docnmt.corpora.batches import make_batch, pack, pack_contexts
 from docnmt.corpora.contexts import Before, HistoryRule
 from docnmt.decoding.beam import beam_search
-from docnmt.model.rnnsearch import RNNsearch
 from docnmt.systems import system_of
 from docnmt.systems.hierarchical import HierarchicalRNNsearch
 from docnmt.systems.rnnsearch import RecurrentState
@@ -78,16 +77,7 @@ def test_it_is_given_the_sentences_before_each_by_itself():
     assert rule is HistoryRule and not rule.remembers
 
 
-# ---- without a context ----
-
-
-def test_without_a_context_it_is_the_base_to_the_bit():
-    model = hierarchical()
-    base = RNNsearch(model.model_config, ContextConfig(kind="none"), SOURCE_WORDS, TARGET_WORDS).eval()
-    assert base.load_weights({name: p.detach() for name, p in model.sentence_parameters()}) == []
-    batch = replace(batch_of(), context=None)
-    assert torch.equal(logits_of(model, batch), logits_of(base, batch))
-    assert not torch.allclose(logits_of(model, batch_of()), logits_of(base, batch), atol=0.01)
+# ---- training ----
 
 
 @pytest.mark.parametrize("start", STARTS)
@@ -95,60 +85,6 @@ def test_step_2_may_begin_as_the_base(start):
     model = hierarchical(start=start, shaken=False)
     difference = logits_of(model, batch_of()) - logits_of(model, replace(batch_of(), context=None))
     assert bool((difference.abs() < 1e-6).all()) == (start == "sentence")
-
-
-def test_weights_of_the_base_fit():
-    model = hierarchical(1)
-    base = RNNsearch(model.model_config, ContextConfig(kind="none"), SOURCE_WORDS, TARGET_WORDS)
-    missing = model.load_weights({name: p.detach() for name, p in base.named_parameters()})
-    assert missing == [name for name, _ in model.document_parameters()]
-
-
-# ---- batches, decoding ----
-
-
-def test_a_sentence_has_the_same_states_alone_and_beside_others():
-    model = hierarchical()
-    together = logits_of(model, batch_of()).split([len(target) + 1 for target in TARGETS])
-    for i, wanted in enumerate(together):
-        alone = logits_of(model, batch_of(HISTORIES[i : i + 1], SOURCES[i : i + 1], TARGETS[i : i + 1]))
-        torch.testing.assert_close(alone, wanted, rtol=1e-5, atol=1e-5)
-
-
-@torch.no_grad()
-def test_word_by_word_is_the_same_as_at_once_also_when_hypotheses_cross_and_sentences_leave():
-    model = hierarchical()
-    state = RecurrentState(model, model.encode(pack(SOURCES), pack_contexts(HISTORIES, BOS)), 2)
-    state.logits(torch.full((8,), BOS))
-    state.logits(torch.arange(3, 11))
-    state.reorder(torch.tensor([1, 0, 3, 2, 5, 4, 7, 6]))
-    state.keep(torch.tensor([1, 2]))
-    found = state.logits(torch.tensor([11, 12, 13, 14]))
-    rows = [(1, [6, 11]), (1, [5, 12]), (2, [8, 13]), (2, [7, 14])]
-    batch = batch_of([HISTORIES[i] for i, _ in rows], [SOURCES[i] for i, _ in rows], [words for _, words in rows])
-    wanted = logits_of(model, batch).unflatten(0, (4, -1))[:, -1]
-    torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-5)
-
-
-# ---- training ----
-
-
-@pytest.mark.parametrize("freeze", [True, False])
-@pytest.mark.parametrize("start", STARTS)
-def test_step_2_moves_all_of_theta_d_and_theta_s_only_where_nothing_is_frozen(start, freeze):
-    model = hierarchical(start=start, shaken=False).train()
-    before = {name: p.detach().clone() for name, p in model.named_parameters()}
-    theta_d = {name for name, _ in model.document_parameters()}
-    for _, parameter in model.sentence_parameters():
-        parameter.requires_grad_(not freeze)
-    optimiser = torch.optim.Adam([p for p in model.parameters() if p.requires_grad], lr=0.01)
-    for _ in range(3):  # what lies behind maps that begin as zeros has a gradient once they have moved
-        optimiser.zero_grad()
-        loss, _ = model.loss(batch_of())
-        loss.backward()
-        optimiser.step()
-    moved = {name for name, p in model.named_parameters() if not torch.equal(p, before[name])}
-    assert moved == (theta_d if freeze else set(before))
 
 
 def test_it_learns_to_say_what_only_the_context_tells():

@@ -1,0 +1,1 @@
+"""Cleaning a corpus: filters for pairs and documents, what they removed, and a report of it."""

@@ -1,0 +1,1 @@
+"""A corpus of translated manuals and games from Debian packages, for whoever has a machine with apt."""

@@ -1,0 +1,138 @@
+"""Fetching packages with apt, without root: what is there already is not fetched again, nothing is installed or run."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from docnmt.errors import DocnmtError
+from docnmt.progress import Progress
+
+_URI = re.compile(r"^'(?P<uri>[^']+)' (?P<file>\S+) (?P<bytes>\d+) ?(?:(?P<kind>\w+):(?P<digest>[0-9a-f]+))?$", re.M)
+# What apt says of a package that this release does not have.
+_MISSING = re.compile(
+    r"Unable to locate package (\S+)|Can't select candidate version from package (\S+) as|"
+    r"Package '?([^' ]+)'? has no installation candidate"
+)
+_HASHES = {"SHA256": "sha256", "SHA512": "sha512", "SHA1": "sha1", "MD5Sum": "md5"}
+_BATCH_BYTES, _BATCH_PACKAGES = 20_000_000, 25  # fetched by one call of apt, which takes a second to start
+_NO_APT = (
+    "packages are fetched with apt-get, which is not on this machine\n"
+    "  Run this on Debian or Ubuntu (a container will do: docker run -it -v $PWD:/work debian), then copy the folder."
+)
+_NO_LISTS = "  Run `apt-get update` once as root, so that apt knows what there is, and try again."
+
+
+@dataclass(frozen=True)
+class Package:
+    name: str
+    file: str  # the name apt gives it; version and architecture are in it
+    bytes: int
+    kind: str = ""  # of the hash
+    digest: str = ""
+
+    @property
+    def version(self) -> str:
+        return self.file.split("_")[1].replace("%3a", ":") if self.file.count("_") else ""
+
+
+class Apt:
+    """The machine's own apt, with the sources that its administrator trusts."""
+
+    def __init__(self) -> None:
+        for program in ("apt-get", "dpkg-deb"):
+            if shutil.which(program) is None:
+                raise DocnmtError(_NO_APT.replace("apt-get,", f"{program},"))
+
+    def find(self, names: Iterable[str]) -> dict[str, Package]:
+        """Those of the packages that this release has."""
+        wanted = list(dict.fromkeys(names))
+        while wanted:
+            done = self._run(["--print-uris", "download", *wanted], None)
+            if done.returncode == 0:
+                found = [
+                    Package(m["file"].split("_")[0], m["file"], int(m["bytes"]), m["kind"] or "", m["digest"] or "")
+                    for m in _URI.finditer(done.stdout)
+                ]
+                return {package.name: package for package in found if package.name in wanted}
+            missing = {name for match in _MISSING.findall(done.stderr) for name in match if name}
+            if not missing & set(wanted):
+                raise DocnmtError(f"apt-get failed: {_said(done.stderr)}\n{_NO_LISTS}")
+            wanted = [name for name in wanted if name not in missing]
+        return {}
+
+    def fetch(self, packages: Sequence[Package], folder: Path) -> None:
+        """Into a folder, under their own names."""
+        done = self._run(["-q", "download", *(package.name for package in packages)], folder)
+        if done.returncode:
+            names = ", ".join(package.name for package in packages)
+            raise DocnmtError(
+                f"apt-get could not download {names}: {_said(done.stderr)}\n"
+                "  Check the network and the space on the disk, and try again: what is there is kept."
+            )
+
+    def _run(self, arguments: Sequence[str], folder: Path | None) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "LC_ALL": "C"}
+        return subprocess.run(["apt-get", *arguments], cwd=folder, env=environment, capture_output=True, text=True)
+
+
+def _said(errors: str) -> str:
+    lines = [line for line in errors.splitlines() if line.startswith("E:")]
+    return " ".join(lines)[:400] or "no reason given"
+
+
+def download(apt: Apt, packages: Mapping[str, Package], cache: Path, progress: Progress) -> dict[str, Path]:
+    """The files of the packages. A file takes its name in the cache only when it is whole."""
+    cache.mkdir(parents=True, exist_ok=True)
+    files = {package.name: cache / package.file for package in packages.values()}
+    here = {p.name for p in packages.values() if files[p.name].is_file() and files[p.name].stat().st_size == p.bytes}
+    missing = [package for package in packages.values() if package.name not in here]
+    total = sum(package.bytes for package in packages.values())
+    if missing:
+        needed, free = sum(package.bytes for package in missing), shutil.disk_usage(cache).free
+        if needed > free:
+            raise DocnmtError(
+                f"{cache}: {needed / 1e6:,.0f} MB to download, {free / 1e6:,.0f} MB free\n"
+                "  Name another folder with --cache, or fewer sources with --only."
+            )
+    partial = cache / "partial"
+    shutil.rmtree(partial, ignore_errors=True)
+    with progress.bar("download", total, "bytes", start=total - sum(package.bytes for package in missing)) as advance:
+        for batch in _batches(missing):
+            partial.mkdir()
+            apt.fetch(batch, partial)
+            for package in batch:
+                _check(partial / package.file, package)
+                os.replace(partial / package.file, files[package.name])
+                advance(package.bytes, note=package.name)
+            shutil.rmtree(partial)
+    return files
+
+
+def _batches(packages: Iterable[Package]) -> Iterable[list[Package]]:
+    batch: list[Package] = []
+    for package in packages:
+        if batch and (sum(p.bytes for p in batch) + package.bytes > _BATCH_BYTES or len(batch) == _BATCH_PACKAGES):
+            yield batch
+            batch = []
+        batch.append(package)
+    if batch:
+        yield batch
+
+
+def _check(file: Path, package: Package) -> None:
+    problem = ""
+    if not file.is_file() or file.stat().st_size != package.bytes:
+        problem = "is not whole"
+    elif package.kind in _HASHES:
+        with file.open("rb") as opened:
+            if hashlib.file_digest(opened, _HASHES[package.kind]).hexdigest() != package.digest:
+                problem = "does not have the hash that the release names"
+    if problem:
+        raise DocnmtError(f"{file.name}: {problem} after download\n  Run the command again; `apt-get update` may help.")

@@ -1,0 +1,150 @@
+"""`docnmt corpus get debian`: from packages to train.tsv, dev.tsv and test.tsv with a card."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from docnmt.corpora.cleaning.cleaner import Cleaner
+from docnmt.corpora.cleaning.measures import similar_size
+from docnmt.corpora.debian.blocks import Texts, tidy
+from docnmt.corpora.debian.card import Card, SourceCard
+from docnmt.corpora.debian.download import Apt, Package, download
+from docnmt.corpora.debian.languages import ENGLISH, Language, parse_pair
+from docnmt.corpora.debian.packages import Files, read_packages
+from docnmt.corpora.debian.sources import Source, chosen_sources
+from docnmt.corpora.debian.split import split
+from docnmt.corpora.sentence_pairs import sentence_pairs
+from docnmt.corpora.writers import write_tsv
+from docnmt.document import GAP, ParallelDocument
+from docnmt.errors import DocnmtError
+from docnmt.progress import Progress
+
+_RATIO = 2.5  # of two sentences, for a paragraph to be divided into them
+Pairs = list[tuple[str, str]]
+
+
+def get_debian(
+    folder: Path,
+    languages: str,
+    *,
+    only: str = "",
+    cache: Path,
+    held_out: float = 0.02,
+    seed: int = 1,
+    apt: Apt | None = None,
+    progress: Progress,
+) -> tuple[Card, Cleaner]:
+    """Writes the corpus into a folder and says what is in it."""
+    pair = parse_pair(languages)
+    sources = chosen_sources(only)
+    if not 0 < held_out <= 0.25:
+        raise DocnmtError(f"--held-out {held_out}: not a share for dev and for test\n  Give more than 0, at most 0.25.")
+    command = f"docnmt corpus get debian --languages {languages}{f' --only {only}' if only else ''}"
+    card = Card((pair[0].code, pair[1].code), command, seed, held_out)
+    apt = apt or Apt()
+    foreign = [language for language in pair if language.code != ENGLISH]
+    found = _find(apt, sources, foreign, card, progress)
+    files = download(apt, {p.name: p for packages in found.values() for p in packages}, cache, progress)
+    cleaner = Cleaner(card.languages)
+    documents: list[ParallelDocument] = []
+    for source in sources:
+        if packages := found.get(source.name):
+            paths = [files[package.name] for package in packages]
+            extracted = _extract(source, _read(source, paths, foreign, progress), pair)
+            documents += cleaner.clean(progress.track(extracted, f"extract {source.name}", unit="sentences", size=len))
+    if not documents:
+        raise _nothing(foreign)
+    folder.mkdir(parents=True, exist_ok=True)
+    splits, card.emptied = split(documents, held_out, seed)
+    card.count(splits)
+    for name, part in splits.items():
+        write_tsv(str(folder / f"{name}.tsv"), part)
+    card.write(folder, cleaner)
+    return card, cleaner
+
+
+def _find(
+    apt: Apt, sources: list[Source], foreign: list[Language], card: Card, progress: Progress
+) -> dict[str, list[Package]]:
+    """The packages of each source that this release has, the others named; no source without the languages."""
+    wanted = {source.name: source.packages_of(foreign) for source in sources}
+    known = apt.find(name for groups in wanted.values() for names in groups for name in names)
+    if not known:
+        raise DocnmtError(
+            "apt knows none of the packages\n"
+            "  Run `apt-get update` once as root; the packages are in Debian's main section and in Ubuntu's universe."
+        )
+    found: dict[str, list[Package]] = {}
+    for source in sources:
+        firsts = (next((name for name in names if name in known), "") for names in wanted[source.name])
+        here = [known[name] for name in firsts if name]
+        missing = [names[0] for names in wanted[source.name] if not any(name in known for name in names)]
+        needed = [name for name in source.packages if "{language}" in name]
+        lacking = [
+            language.code
+            for language in foreign
+            if needed and not any(name.format(language=language.package) in known for name in needed)
+        ]
+        if lacking and not source.multilingual:
+            here = []
+            progress.say(f"{source.name}: left out, has no package for {' and '.join(lacking)}")
+        elif missing:
+            progress.say(f"{source.name}: not in this release, left out: {', '.join(missing)}")
+        found[source.name] = here
+        versions = {package.name: package.version for package in here}
+        card.sources.append(SourceCard(source.name, source.domain, source.licence, versions, missing))
+    if not any(found.values()):
+        raise _nothing(foreign)
+    return found
+
+
+def _nothing(foreign: list[Language]) -> DocnmtError:
+    return DocnmtError(
+        f"the chosen sources have no text in {' and '.join(language.code for language in foreign)}\n"
+        "  Give a language as packages name it (fr, de, zh, pt_BR): `apt-cache search libreoffice-help` shows many."
+    )
+
+
+def _read(source: Source, paths: list[Path], foreign: list[Language], progress: Progress) -> Files:
+    def wanted(path: str) -> bool:
+        return any(source.extractor.wants(path, language) for language in foreign)
+
+    with progress.bar(f"read {source.name}", len(paths), "packages") as advance:
+        return read_packages(paths, wanted, advance)
+
+
+def _extract(source: Source, files: Files, pair: tuple[Language, Language]) -> Iterator[ParallelDocument]:
+    foreign = [language for language in pair if language.code != ENGLISH]
+    # Two languages other than English meet where they translate the same English text.
+    others = {
+        name: dict(reversed(texts)) for language in foreign[1:] for name, texts in _translated(source, files, language)
+    }
+    for name, texts in _translated(source, files, foreign[0]):
+        if len(foreign) == 2:
+            texts = [(others.get(name, {}).get(english, ""), text) for english, text in texts]
+        if pair[0] == foreign[0]:
+            texts = [(text, other) for other, text in texts]
+        if pairs := _sentences(texts, (pair[0].code, pair[1].code)):
+            yield ParallelDocument(tidy(f"{source.name}:{name}"), *map(tuple, zip(*pairs, strict=True)))
+
+
+def _translated(source: Source, files: Files, language: Language) -> Iterator[tuple[str, Texts]]:
+    """Documents; a text that was left in English has no translation."""
+    for name, texts in source.extractor.documents(files, language):
+        yield name, [(english, "" if text == english else text) for english, text in texts]
+
+
+def _sentences(texts: Texts, languages: tuple[str, str]) -> Pairs:
+    """Paragraphs divided into sentences where both sides agree; what has no translation is a gap, save at the ends."""
+    pairs: Pairs = []
+    for source, target in texts:
+        if not source or not target:
+            pairs.append((GAP, GAP))
+            continue
+        divided = sentence_pairs(source, target, languages)
+        fits = all(similar_size(left, right, _RATIO) for left, right in divided)
+        pairs += divided if fits else [(source, target)]
+    while pairs and not pairs[-1][0]:
+        pairs.pop()
+    return pairs[next((i for i, pair in enumerate(pairs) if pair[0]), len(pairs)) :]

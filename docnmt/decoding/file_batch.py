@@ -1,0 +1,100 @@
+"""Many files in one run: what is wrong with one does not keep the others, and is told at the end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from docnmt.decoding.jobs import FileJob, open_work
+from docnmt.decoding.results import Options
+from docnmt.decoding.translator import Translator
+from docnmt.errors import DocnmtError
+from docnmt.files.kinds import kind_of
+from docnmt.progress import Progress
+from docnmt.reporting.table import Column, Table
+
+
+@dataclass
+class Outcome:
+    """What became of a file."""
+
+    path: str
+    kind: str
+    sentences: int = 0
+    seconds: float = 0.0
+    error: str = ""
+
+
+def translate_files(
+    translator: Translator,
+    options: Options,
+    paths: Mapping[str, Path],
+    format: str,
+    model_key: str,
+    progress: Progress,
+    rank: int = 0,
+    size: int = 1,
+) -> None:
+    """Translates each file into the one it is mapped to. Of several files those that fail are left out, and told in an
+    error at the end."""
+    alone = len(paths) == 1
+    outcomes = []
+    for path in paths:  # twice read is little beside translating, and what is broken shows before hours of work
+        outcomes.append(Outcome(path, kind_of(path)))
+        with _noted(outcomes[-1], alone, progress):
+            _look_at(outcomes[-1], format, translator, options)
+    total = sum(outcome.sentences for outcome in outcomes if not outcome.error)
+    try:
+        with progress.bar("translate", total // size, "sentences") as tick:
+            job = FileJob(translator, options, model_key, rank, size, tick)
+            for outcome in (outcome for outcome in outcomes if not outcome.error):
+                started = time.monotonic()
+                # Of several processes one that fails must stop them all: the others wait for its blocks.
+                with _noted(outcome, alone or size > 1, progress):
+                    job.translate(outcome.path, paths[outcome.path], format)
+                outcome.seconds = time.monotonic() - started
+            job.finish(progress.say)
+    except KeyboardInterrupt:
+        progress.say("stopped; the same command goes on from there")
+        raise
+    if alone:
+        return
+    if not progress.quiet:
+        summary(outcomes).print(progress.console)
+    failed = sum(1 for outcome in outcomes if outcome.error)
+    if failed:
+        raise DocnmtError(
+            f"{failed} of {len(outcomes)} files could not be translated\n"
+            "  The table says why: mend them, or leave them out."
+        )
+
+
+def _look_at(outcome: Outcome, format: str, translator: Translator, options: Options) -> None:
+    work = open_work(outcome.path, format, translator, options.nbest)
+    outcome.kind = work.kind
+    outcome.sentences = sum(block.sentences for block in work.blocks())
+
+
+@contextmanager
+def _noted(outcome: Outcome, strict: bool, progress: Progress) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        if strict:
+            raise
+        known = isinstance(error, DocnmtError | OSError)
+        outcome.error = str(error) if known else f"{type(error).__name__}: {error}"
+        progress.say(f"docnmt: {outcome.error}")
+
+
+def summary(outcomes: list[Outcome]) -> Table:
+    columns = (Column("file", text=True), Column("kind", text=True), Column("sentences"), Column("seconds"))
+    table = Table("Files", (*columns, Column("error", text=True)))
+    for outcome in outcomes:
+        told = outcome.error.partition("\n")[0].removeprefix(f"{outcome.path}: ")
+        figures = ("", "") if outcome.error else (f"{outcome.sentences:,}", f"{outcome.seconds:,.1f}")
+        table.add(outcome.path, outcome.kind.replace("_", " "), *figures, told)
+    return table

@@ -1,0 +1,176 @@
+"""Phrases that a translation has to contain, and how many of them a text contains.
+
+A text is read character by character. Which of several overlapping occurrences counts is left open until it matters:
+"New York" and "New York Times" are both in "the New York Times of New York", not in "the New York Times". What is known
+after each character is a set of readings, each with the phrases met so far and the one it is in the middle of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from docnmt.decoding.characters import in_word, unspaced
+from docnmt.errors import DocnmtError
+
+
+@dataclass(frozen=True)
+class Phrase:
+    text: str
+    capital: bool = False  # where the sentence begins it may begin with a capital, too
+    source: str = ""  # the term that it translates
+    at: tuple[int, int] | None = None  # the characters of the source sentence that are the term
+
+    def __post_init__(self) -> None:
+        if not self.text.strip():
+            raise DocnmtError("an empty phrase cannot be asked for\n  Leave it out, or write what is to be there.")
+
+
+class Form(NamedTuple):
+    """One way to write a phrase. It has to be whole words, but for a side that ends in a mark or in a script without
+    spaces."""
+
+    text: str
+    first: bool  # good only before any other word of the sentence
+
+    @property
+    def begins_word(self) -> bool:
+        return not parts_words(self.text[0])
+
+    @property
+    def ends_word(self) -> bool:
+        return not parts_words(self.text[-1])
+
+
+def parts_words(character: str) -> bool:
+    """Whether a word may begin or end beside this character."""
+    return not in_word(character) or unspaced(character)
+
+
+Forms = tuple[Form, ...]  # of one phrase
+
+
+def forms_of(phrase: Phrase) -> Forms:
+    capital = phrase.text[0].upper() + phrase.text[1:]
+    if phrase.capital and capital != phrase.text:
+        return Form(phrase.text, False), Form(capital, True)
+    return (Form(phrase.text, False),)
+
+
+class Place(NamedTuple):
+    """Inside a phrase: so many of its characters are written. After the last one the end of the word is awaited."""
+
+    phrase: int
+    form: int
+    written: int
+
+
+class Reading(NamedTuple):
+    met: tuple[int, ...]  # how often each phrase was met
+    inside: Place | None
+
+
+class Matched(NamedTuple):
+    """What is known of a text after a character."""
+
+    readings: frozenset[Reading]
+    last: str  # a character like the last one: "a" of a word, " " or "." for others; "" where there is none
+    begun: bool  # there was a word
+
+    @property
+    def between_words(self) -> bool:
+        return self.last != "a"
+
+
+class Matcher:
+    """Finds given phrases in a text; one that is given n times has to be there n times, side by side."""
+
+    def __init__(self, forms: Sequence[Forms]):
+        self.forms = list(dict.fromkeys(forms))
+        self.needed = tuple(forms.count(each) for each in self.forms)
+        self.start = Matched(frozenset([Reading((0,) * len(self.forms), None)]), "", False)
+
+    def after(self, matched: Matched, character: str) -> Matched:
+        found: set[Reading] = set()
+        for met, inside in self._past_a_word(matched.readings, parts_words(character)):
+            if inside is None:
+                found.add(Reading(met, None))
+                found.update(self._begun(met, matched, character))
+                continue
+            text = self.forms[inside.phrase][inside.form].text
+            if inside.written < len(text) and text[inside.written] == character:
+                found.add(self._on(met, inside._replace(written=inside.written + 1)))
+        last = " " if character == " " else "." if parts_words(character) else "a"
+        return Matched(_best(found), last, matched.begun or in_word(character))
+
+    def open(self, met: Sequence[int], matched: Matched) -> Iterator[tuple[int, int, Form]]:
+        """The phrases, number and form, that may begin after the text."""
+        for number, forms in enumerate(self.forms):
+            if met[number] < self.needed[number]:
+                for kind, form in enumerate(forms):
+                    if not (form.first and matched.begun):
+                        yield number, kind, form
+
+    def ended(self, matched: Matched) -> frozenset[Reading]:
+        """The readings where the text ends here."""
+        return _best(set(self._past_a_word(matched.readings, True)))
+
+    def complete(self, matched: Matched) -> bool:
+        return any(reading.met == self.needed for reading in self.ended(matched))
+
+    def _begun(self, met: tuple[int, ...], matched: Matched, character: str) -> Iterator[Reading]:
+        for number, kind, form in self.open(met, matched):
+            if form.text[0] == character and (matched.between_words or not form.begins_word):
+                yield self._on(met, Place(number, kind, 1))
+
+    def _on(self, met: tuple[int, ...], place: Place) -> Reading:
+        form = self.forms[place.phrase][place.form]
+        if place.written == len(form.text) and not form.ends_word:
+            return Reading(_one_more(met, place.phrase), None)
+        return Reading(met, place)
+
+    def _past_a_word(self, readings: frozenset[Reading], between: bool) -> Iterator[Reading]:
+        """Phrases that are written count as met where a word ends, and as nothing where it goes on."""
+        for reading in readings:
+            inside = reading.inside
+            if inside is None or inside.written < len(self.forms[inside.phrase][inside.form].text):
+                yield reading
+            elif between:
+                yield Reading(_one_more(reading.met, inside.phrase), None)
+
+
+def _one_more(met: tuple[int, ...], phrase: int) -> tuple[int, ...]:
+    return (*met[:phrase], met[phrase] + 1, *met[phrase + 1 :])
+
+
+def _best(readings: set[Reading]) -> frozenset[Reading]:
+    """Without those that another one at the same place betters: all that they could still meet, it could."""
+
+    def bettered(reading: Reading) -> bool:
+        return any(
+            other.inside == reading.inside
+            and other.met != reading.met
+            and all(a >= b for a, b in zip(other.met, reading.met, strict=True))
+            for other in readings
+        )
+
+    return frozenset(readings) if len(readings) == 1 else frozenset(r for r in readings if not bettered(r))
+
+
+def missing(phrases: Sequence[Phrase], text: str) -> list[Phrase]:
+    """Those of the phrases that are not in the text."""
+    # Parts of a long sentence, and sentences in a segment, begin anywhere in a text.
+    anywhere = [tuple(form._replace(first=False) for form in forms_of(phrase)) for phrase in phrases]
+    matcher = Matcher(anywhere)
+    matched = matcher.start
+    for character in text:
+        matched = matcher.after(matched, character)
+    met = max((reading.met for reading in matcher.ended(matched)), key=sum)
+    left = dict(zip(matcher.forms, met, strict=True))
+    absent = []
+    for phrase, forms in zip(phrases, anywhere, strict=True):
+        left[forms] -= 1
+        if left[forms] < 0:
+            absent.append(phrase)
+    return absent

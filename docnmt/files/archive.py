@@ -1,0 +1,128 @@
+"""Zip archives, as docx, odt and epub are: taken apart with limits, put together again with only what changed anew."""
+
+from __future__ import annotations
+
+import io
+import re
+import struct
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Mapping
+
+from docnmt.errors import DocnmtError
+
+MAX_ENTRIES = 20_000
+MAX_UNPACKED = 1 << 29
+# Text packs to a tenth or so, tables to a hundredth at best; what packs better was made to burst. Small archives may
+# pack as they like.
+MAX_RATIO = 200
+FREE_UNPACKED = 1 << 24
+
+_ENTRY = b"PK\x01\x02"  # how the directory at the end of an archive begins each of its entries
+_ENCRYPTED = 0x1
+_UTF8 = 0x800
+# What Python's reader raises where the bytes make no sense.
+_BROKEN = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    OSError,
+    ValueError,
+    IndexError,
+    OverflowError,
+    RuntimeError,
+)
+_OUTSIDE = re.compile(r"^[/\\]|^[A-Za-z]:|(^|[/\\])\.\.([/\\]|$)|[\x00-\x1f]")
+
+
+def read_zip(data: bytes, name: str) -> dict[str, bytes]:
+    """The files in an archive, in its order. `name` is the archive's, for errors."""
+    # Counted before the directory is read, as a long one takes time and memory by itself.
+    if data.count(_ENTRY) > MAX_ENTRIES:
+        raise DocnmtError(f"{name}: more than {MAX_ENTRIES:,} entries in the archive\n  No document has as many.")
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            entries = archive.infolist()
+            _check(entries, len(data), name)
+            return {entry.filename: archive.read(entry) for entry in entries if not entry.is_dir()}
+    except DocnmtError:
+        raise
+    except _BROKEN as error:
+        problem = "is broken" if data.startswith(b"PK") else "is not what its name says: no zip archive"
+        remedy = "Open it in the program that made it and save it again."
+        raise DocnmtError(f"{name}: the file {problem} ({error})\n  {remedy}") from error
+
+
+def _check(entries: list[zipfile.ZipInfo], packed: int, name: str) -> None:
+    names = [entry.filename for entry in entries]
+    # The reader never unpacks more than the directory tells, so its numbers can be trusted here.
+    unpacked = sum(entry.file_size for entry in entries)
+    if unpacked > MAX_UNPACKED or unpacked > max(FREE_UNPACKED, MAX_RATIO * packed):
+        problem = f"{packed:,} bytes that would unpack to {unpacked:,}"
+        raise DocnmtError(f"{name}: {problem}\n  Such an archive is made to fill up memory: it is not read.")
+    for entry in entries:
+        # The name as it stands in the archive: the reader cuts it at a zero byte.
+        if _OUTSIDE.search(entry.orig_filename):
+            problem = f"an entry with the name {entry.orig_filename!r}, which leaves the archive's folder"
+            raise DocnmtError(f"{name}: {problem}\n  Such an archive is made to do harm: it is not read.")
+        if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            problem = f"{entry.filename} in it is packed in a way that documents are not"
+            raise DocnmtError(f"{name}: {problem}\n  Open it in the program that made it and save it again.")
+        if entry.flag_bits & _ENCRYPTED:
+            problem = f"{entry.filename} in it is encrypted"
+            raise DocnmtError(f"{name}: {problem}\n  Save the document without a password, then translate it.")
+    if len(set(names)) != len(names):
+        [(twice, _)] = Counter(names).most_common(1)
+        problem = f"several entries with the name {twice}"
+        raise DocnmtError(f"{name}: {problem}\n  Open it in the program that made it and save it again.")
+
+
+def write_zip(original: bytes, changed: Mapping[str, bytes]) -> bytes:
+    """The archive with other contents for some of its files; all else is copied as it is packed.
+
+    Order, compression, time and attributes of the entries stay. An archive in which nothing changes stays as it is.
+    """
+    with zipfile.ZipFile(io.BytesIO(original)) as old:
+        new_contents = {file: content for file, content in changed.items() if old.read(file) != content}
+        if not new_contents:
+            return original
+        out = io.BytesIO()
+        slices = _slices(old)
+        with zipfile.ZipFile(out, "w") as new:
+            new.comment = old.comment
+            for entry in old.infolist():
+                start, end = slices[entry.header_offset]
+                if entry.filename in new_contents:
+                    new.writestr(_fresh(entry), new_contents[entry.filename])
+                elif _is_copyable(entry, end - start):
+                    entry.header_offset = out.seek(new.start_dir)
+                    out.write(original[start:end])
+                    new.start_dir = out.tell()
+                    new.filelist.append(entry)
+                else:
+                    new.writestr(_fresh(entry), old.read(entry))
+        return out.getvalue()
+
+
+def _slices(archive: zipfile.ZipFile) -> dict[int, tuple[int, int]]:
+    """Where each entry lies: from its header to the next one's, so whatever stands behind its data goes with it."""
+    starts = sorted({entry.header_offset for entry in archive.infolist()})
+    return {start: (start, end) for start, end in zip(starts, [*starts[1:], archive.start_dir], strict=True)}
+
+
+def _is_copyable(entry: zipfile.ZipInfo, room: int) -> bool:
+    """False where data overlaps, or where the directory would be written with another spelling of the name."""
+    return room > entry.compress_size and (entry.filename.isascii() or bool(entry.flag_bits & _UTF8))
+
+
+def _fresh(entry: zipfile.ZipInfo) -> zipfile.ZipInfo:
+    fresh = zipfile.ZipInfo(entry.filename, entry.date_time)
+    fresh.compress_type, fresh.comment = entry.compress_type, entry.comment
+    fresh.create_system, fresh.internal_attr, fresh.external_attr = (
+        entry.create_system,
+        entry.internal_attr,
+        entry.external_attr,
+    )
+    return fresh

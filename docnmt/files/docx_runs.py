@@ -1,0 +1,300 @@
+"""A paragraph of a Word document, cut into runs: those that look alike are one text, another look is a mark."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from docnmt.files.passages import Atom, Passage, Role, has_letters, trim
+from docnmt.files.segments import Segment
+from docnmt.files.xml_elements import Aside, Element, XmlBytes
+from docnmt.files.xml_text import Change, escape
+
+_AROUND = frozenset(f"w:{name}" for name in ("hyperlink", "ins", "moveTo", "smartTag", "customXml", "dir", "bdo"))
+_GAPS = frozenset(("w:tab", "w:ptab", "w:br", "w:cr"))
+# What Word notes down about the words as they stand: spelling mistakes, where lines and pages happened to end.
+_NOISE = frozenset(("w:proofErr", "w:lastRenderedPageBreak", "w:softHyphen", "w:rPr", "w:pPr"))
+_SAME_LOOK = frozenset(("w:lang", "w:noProof"))
+# Controls whose text is one of a list or made by the program.
+_CHOSEN = frozenset(("w:dropDownList", "w:comboBox", "w:date", "w14:checkbox"))
+# Of all other fields the program makes the text anew.
+_FIELDS_WITH_TEXT = frozenset(("HYPERLINK", "TOC", "INDEX"))
+_MAX_FIELDS = 20  # inside each other, as Word has it
+_NO_BREAK_HYPHEN = "\u2011"
+_BOUND = re.compile("(Range)?(Start|End)$")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    element: Element
+    properties: Element | None
+    look: bytes
+
+    @classmethod
+    def of(cls, element: Element, xml: XmlBytes) -> Run:
+        properties = element.find("w:rPr")
+        seen = [child for child in properties.elements if child.name not in _SAME_LOOK] if properties else []
+        return cls(element, properties, b"".join(xml.data[child.start : child.end] for child in seen))
+
+
+Piece = tuple[Run | None, int, int]  # bytes to copy, and the run they have to stand in
+
+
+@dataclass(slots=True, eq=False)
+class RunAtom(Atom):
+    pieces: tuple[Piece, ...] = ()
+    field: str = ""  # begin, instruction, separate or end
+    look: Run | None = None  # of a mark that only changes the look
+
+    @property
+    def run(self) -> Run | None:
+        return self.pieces[0][0]
+
+
+def _atom(role: Role, start: int, end: int, run: Run | None = None, **more: object) -> RunAtom:
+    return RunAtom(role, start, end, pieces=((run, start, end),), **more)  # type: ignore[arg-type]
+
+
+class ParagraphReader:
+    """`code` are the styles of text that is no prose."""
+
+    def __init__(self, xml: XmlBytes, code: frozenset[str]):
+        self._xml, self._code = xml, code
+
+    def place(self, paragraph: Element) -> RunsPlace | None:
+        """None where there are no words."""
+        if self._is_code(paragraph.find("w:pPr"), "w:pStyle"):
+            return None
+        atoms = _with_fields(self._atoms(paragraph))
+        first, last = _whole_runs(atoms, *trim(atoms))
+        base, marked = _with_looks(atoms[first:last])
+        passage = Passage(marked)
+        if base is None or not has_letters(passage.segment.text):
+            return None
+        start, end = _bounds(atoms[first].pieces[0])[0], _bounds(atoms[last - 1].pieces[-1])[1]
+        return RunsPlace(start, end, passage, base)
+
+    def _is_code(self, properties: Element | None, name: str) -> bool:
+        style = properties.find(name) if properties else None
+        return style is not None and style.attributes.get("w:val") in self._code
+
+    def _atoms(self, around: Element) -> Iterator[RunAtom]:
+        for child in around.children:
+            if isinstance(child, Aside):
+                yield _atom(Role.ALONE, child.start, child.end)
+            elif not isinstance(child, Element) or child.name in _NOISE:
+                continue  # between runs there are only line ends
+            elif child.name == "w:r" and not self._is_code(child.find("w:rPr"), "w:rStyle"):
+                yield from _in_run(child, Run.of(child, self._xml))
+            elif content := _content(child):
+                inside = content.find(f"{content.name}Pr")
+                yield _atom(Role.OPEN, child.start, inside.end if inside else content.inner)
+                yield from self._atoms(content)
+                yield _atom(Role.CLOSE, content.outer, child.end)
+            elif child.name not in ("w:smartTagPr", "w:customXmlPr"):
+                yield _atom(Role.ALONE, child.start, child.end, link=_link(child))
+
+
+def _content(element: Element) -> Element | None:
+    """What holds the runs of an element that stands around some; None if it holds no text to translate."""
+    if element.name == "w:sdt":
+        properties, content = element.find("w:sdtPr"), element.find("w:sdtContent")
+        chosen = properties is not None and any(child.name in _CHOSEN for child in properties.elements)
+        return content if content and content.children and not chosen else None
+    around = element.name in _AROUND
+    if element.name == "w:fldSimple":
+        around = _field_name(element.attributes.get("w:instr", "")) in _FIELDS_WITH_TEXT
+    return element if around and element.children else None
+
+
+def _in_run(element: Element, run: Run) -> Iterator[RunAtom]:
+    for child in element.children:
+        where = child.start, child.end, run
+        if isinstance(child, Aside):
+            yield _atom(Role.ALONE, *where)
+        elif not isinstance(child, Element) or child.name in _NOISE:
+            continue
+        elif child.name == "w:t":
+            text = child.text() if child.attributes.get("xml:space") == "preserve" else child.text().strip(" \t\r\n")
+            yield _atom(Role.TEXT, *where, text=re.sub("[\t\r\n]", " ", text))
+        elif child.name == "w:noBreakHyphen":
+            yield _atom(Role.TEXT, *where, text=_NO_BREAK_HYPHEN)
+        elif child.name == "w:fldChar":
+            yield _atom(Role.ALONE, *where, field=child.attributes.get("w:fldCharType", ""))
+        elif child.name == "w:instrText":
+            yield _atom(Role.ALONE, *where, field="instruction " + child.text())
+        else:
+            yield _atom(Role.ALONE, *where, gap=child.name in _GAPS)
+
+
+def _link(element: Element) -> str:
+    """Bookmarks, comments and the like have a beginning and an end in the text."""
+    bound = _BOUND.search(element.name)
+    slash = "/" if bound and bound[2] == "End" else ""
+    return f"{slash}{element.name[: bound.start()]} {element.attributes.get('w:id')}" if bound else ""
+
+
+# --- fields ----------------------------------------------------------------------------------------------------------
+
+
+def _field_name(instruction: str) -> str:
+    return next(iter(instruction.split()), "").upper()
+
+
+def _with_fields(atoms: Iterable[RunAtom]) -> list[RunAtom]:
+    """Fields as marks: links as a beginning and an end with text between them, all others as one."""
+    result: list[RunAtom] = []
+    begun: list[int] = []
+    for atom in atoms:
+        result.append(atom)
+        if atom.field == "begin" and len(begun) < _MAX_FIELDS:
+            begun.append(len(result) - 1)
+        elif atom.field == "end" and begun:
+            start = begun.pop()
+            whole = result[start:]
+            text = _name_of(whole) in _FIELDS_WITH_TEXT and any(part.field == "separate" for part in whole)
+            if not text and _is_balanced(whole):
+                result[start:] = [_merged(whole)]
+            else:
+                _merge_head(result, start)
+                result[start].link, atom.link = f"field {atom.start}", f"/field {atom.start}"
+    for start in reversed(begun):  # these end in another paragraph
+        _merge_head(result, start)
+    return result
+
+
+def _name_of(field: Sequence[RunAtom]) -> str:
+    return _field_name("".join(a.field.removeprefix("instruction ") for a in field[1:] if a.field.startswith("instr")))
+
+
+def _merge_head(atoms: list[RunAtom], start: int) -> None:
+    """Makes one mark of what stands before the text of a field."""
+    end = next((i + 1 for i in range(start, len(atoms)) if atoms[i].field == "separate"), start)
+    if end > start and _is_balanced(atoms[start:end]):
+        atoms[start:end] = [_merged(atoms[start:end])]
+
+
+def _is_balanced(atoms: Sequence[RunAtom]) -> bool:
+    depth = 0
+    for atom in atoms:
+        depth += (atom.role is Role.OPEN) - (atom.role is Role.CLOSE)
+        if depth < 0:
+            return False
+    return depth == 0
+
+
+def _merged(atoms: Sequence[RunAtom]) -> RunAtom:
+    pieces = tuple(piece for atom in atoms for piece in atom.pieces)
+    return RunAtom(Role.ALONE, atoms[0].start, atoms[-1].end, pieces=pieces)
+
+
+# --- looks -----------------------------------------------------------------------------------------------------------
+
+
+def _whole_runs(atoms: Sequence[RunAtom], first: int, last: int) -> tuple[int, int]:
+    """Runs are written as a whole: what stands in the first and the last one with the text goes with it."""
+    while 0 < first < last and atoms[first].run and atoms[first - 1].pieces[-1][0] is atoms[first].run:
+        first -= 1
+    while first < last < len(atoms) and atoms[last].run and atoms[last].run is atoms[last - 1].pieces[-1][0]:
+        last += 1
+    return first, last
+
+
+def _with_looks(atoms: Sequence[RunAtom]) -> tuple[Run | None, list[RunAtom]]:
+    """A run with the look of most of the text, and the atoms with marks around text that looks otherwise."""
+    lengths: Counter[bytes] = Counter()
+    runs: dict[bytes, Run] = {}
+    stretches: list[tuple[int, int, bytes]] = []  # first and last text, and their look
+    joined = False
+    for number, atom in enumerate(atoms):
+        if atom.role in (Role.OPEN, Role.CLOSE):
+            joined = False
+        elif atom.role is Role.TEXT and atom.run and atom.text.strip():
+            look = atom.run.look
+            lengths[look] += len(atom.text)
+            runs.setdefault(look, atom.run)
+            if joined and stretches[-1][2] == look:
+                stretches[-1] = stretches[-1][0], number, look
+            else:
+                stretches.append((number, number, look))
+            joined = True
+    base = max(lengths, key=lambda look: lengths[look], default=b"")
+    first = {start: look for start, _, look in stretches if look != base}
+    last = {end: start for start, end, look in stretches if look != base}
+    result: list[RunAtom] = []
+    for number, atom in enumerate(atoms):
+        if number in first:
+            result.append(_look_mark(atom.start, f"look {number}", runs[first[number]]))
+        result.append(atom)
+        if number in last:
+            result.append(_look_mark(atom.end, f"/look {last[number]}", None))
+    return runs.get(base), result
+
+
+def _look_mark(at: int, link: str, look: Run | None) -> RunAtom:
+    return RunAtom(Role.ALONE, at, at, link=link, look=look)
+
+
+# --- writing ---------------------------------------------------------------------------------------------------------
+
+
+def _bounds(piece: Piece) -> tuple[int, int]:
+    run, start, end = piece
+    return (run.element.start, run.element.end) if run else (start, end)
+
+
+@dataclass(frozen=True, slots=True)
+class RunsPlace:
+    """The runs of a paragraph from the first to the last with text."""
+
+    start: int
+    end: int
+    passage: Passage
+    base: Run
+    # The same paragraph once more, for programs that cannot show the first one.
+    twins: list[RunsPlace] = field(default_factory=list)
+
+    @property
+    def segment(self) -> Segment:
+        return self.passage.segment
+
+    def changes(self, translation: Segment, xml: XmlBytes) -> Sequence[Change]:
+        if (translation.text, translation.marks) == (self.segment.text, self.segment.marks):
+            return ()
+        own = Change(self.start, self.end, tuple(self._parts(translation, xml)))
+        return [own, *(change for twin in self.twins for change in twin.changes(translation, xml))]
+
+    def _parts(self, translation: Segment, xml: XmlBytes) -> Iterator[bytes | tuple[int, int]]:
+        prefix = xml.tag_name(self.base.element).removesuffix("r")
+        looks: dict[str, Run] = {}
+        for piece in self.passage.atoms(translation):
+            if isinstance(piece, str):
+                run = next(reversed(looks.values()), self.base)
+                yield from _in(run, [xml.encode(_spelled(piece, prefix))], prefix, xml)
+            elif isinstance(piece, RunAtom) and piece.pieces:
+                for copied, pieces in groupby(piece.pieces, key=lambda part: part[0]):
+                    spans = [(start, end) for _, start, end in pieces]
+                    yield from _in(copied, spans, prefix, xml) if copied else spans
+            elif isinstance(piece, RunAtom) and piece.look:
+                looks[piece.link] = piece.look
+            else:
+                looks.pop(piece.link.removeprefix("/"))
+
+
+def _in(
+    run: Run, content: Sequence[bytes | tuple[int, int]], prefix: str, xml: XmlBytes
+) -> Iterator[bytes | tuple[int, int]]:
+    yield run.element.start, run.element.inner
+    if run.properties:
+        yield run.properties.start, run.properties.end
+    yield from content
+    yield xml.encode(f"</{prefix}r>")
+
+
+def _spelled(text: str, prefix: str) -> str:
+    open_tag, close_tag = f'<{prefix}t xml:space="preserve">', f"</{prefix}t>"
+    spelled = [f"{open_tag}{escape(part)}{close_tag}" if part else "" for part in text.split(_NO_BREAK_HYPHEN)]
+    return f"<{prefix}noBreakHyphen/>".join(spelled)

@@ -1,0 +1,147 @@
+"""Books in EPUB: the pages in the order in which they are read, then the tables of contents; the title first."""
+
+from __future__ import annotations
+
+import html
+import posixpath
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+from docnmt.errors import DocnmtError
+from docnmt.files.archive import read_zip, write_zip
+from docnmt.files.html import Page, Reader, read_page
+from docnmt.files.html_tokens import Token, attributes, decode, names, tokens
+from docnmt.files.runs import Edit
+from docnmt.files.segments import Segment
+
+_CONTAINER = "META-INF/container.xml"
+_ENCRYPTION = "META-INF/encryption.xml"
+# Fonts that cannot be taken out of the book; its text is as it is.
+_OBFUSCATIONS = names("http://www.idpf.org/2008/embedding http://ns.adobe.com/pdf/enc#RC")
+_PAGES = names("application/xhtml+xml text/html text/x-oeb1-document")
+_NCX = "application/x-dtbncx+xml"
+
+
+class Book:
+    """A book that was read."""
+
+    def __init__(self, data: bytes, package: str, parts: Mapping[str, Page]):
+        self._data, self._package, self._parts = data, package, parts
+
+    @property
+    def segments(self) -> Sequence[Segment]:
+        return [segment for part in self._parts.values() for segment in part.segments]
+
+    def write(self, translations: Sequence[Segment]) -> bytes:
+        contents: dict[str, bytes] = {}
+        start = 0
+        changed = list(translations) != list(self.segments)
+        for name, part in self._parts.items():
+            own = translations[start : start + len(part.segments)]
+            start += len(own)
+            # The book is in another language even if its title is not.
+            relabel = changed and name == self._package and list(own) == list(part.segments)
+            contents[name] = part.relabelled() if relabel else part.write(own)
+        if start != len(translations):
+            raise ValueError(f"{len(translations)} translations for {start} segments")
+        return write_zip(self._data, contents)
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """A file of the book as its package lists it."""
+
+    path: str
+    kind: str
+    properties: frozenset[str]
+
+
+def read(data: bytes, name: str, languages: tuple[str, str]) -> Book:
+    files = read_zip(data, name)
+    if _CONTAINER not in files:
+        raise DocnmtError(f"{name}: not an EPUB book: {_CONTAINER} is missing in it\n  Give the file its right name.")
+    _refuse_encrypted(files, name)
+    package = _package_path(files, name)
+    opened = _Xml(files[package], f"{name}: {package}")
+    items, spine = _listed(opened, package)
+    parts = {package: opened.page(("dc:title",), languages, language="dc:language")}
+    contents = [item for item in items if "nav" in item.properties or item.kind == _NCX]
+    for item in [*spine, *contents]:
+        if item.path in parts:
+            continue
+        if item.path not in files:
+            problem = f"{item.path} is listed in it, but missing"
+            raise DocnmtError(f"{name}: {problem}\n  Open the book in an editor for EPUB and save it again.")
+        place = f"{name}: {item.path}"
+        if item.kind == _NCX:
+            parts[item.path] = _Xml(files[item.path], place).page(("text", "ncx:text"), languages)
+        elif item.kind in _PAGES:
+            parts[item.path] = read_page(files[item.path], place, languages, xml=True)
+    return Book(data, package, parts)
+
+
+class _Xml:
+    """One of the book's lists, as tags and texts."""
+
+    def __init__(self, data: bytes, name: str):
+        self._name = name
+        self._mark, self.text, self._encoding = decode(data, name)
+        self.tokens = list(tokens(self.text, name, xml=True))
+
+    def tags(self, *wanted: str) -> Iterator[tuple[str, dict[str, str]]]:
+        """The opening tags of these names, without their prefixes, and their attributes."""
+        for token in self.tokens:
+            name = token.name.rpartition(":")[2]
+            if token.kind == "open" and name in wanted:
+                found = attributes(self.text, token)
+                yield name, {key: html.unescape(attribute.value) for key, attribute in found.items()}
+
+    def page(self, wanted: Sequence[str], languages: tuple[str, str], language: str = "") -> Page:
+        """The texts of these elements as segments; the element `language` names the language of all."""
+        reader = Reader(self.text, self._name, True, self._encoding, languages)
+        edits: list[Edit] = []
+        for content in self._contents(wanted):
+            reader.read(content.start, content.end)
+        if languages[1]:
+            edits = [(content.start, content.end, languages[1]) for content in self._contents((language,))][:1]
+        return Page(self.text, self._encoding, self._mark, reader.found(), tuple(edits))
+
+    def _contents(self, wanted: Sequence[str]) -> Iterator[Token]:
+        for token, content in zip(self.tokens, self.tokens[1:], strict=False):
+            if token.kind == "open" and token.name in wanted and content.kind == "text":
+                yield content
+
+
+def _refuse_encrypted(files: Mapping[str, bytes], name: str) -> None:
+    if _ENCRYPTION in files:
+        methods = _Xml(files[_ENCRYPTION], f"{name}: {_ENCRYPTION}").tags("encryptionmethod")
+        if any(found.get("algorithm") not in _OBFUSCATIONS for _, found in methods):
+            raise DocnmtError(
+                f"{name}: the book is protected against copying (DRM): its text cannot be read\n"
+                "  Ask where you bought it for a copy without protection."
+            )
+
+
+def _package_path(files: Mapping[str, bytes], name: str) -> str:
+    roots = _Xml(files[_CONTAINER], f"{name}: {_CONTAINER}").tags("rootfile")
+    path = next((found["full-path"] for _, found in roots if "full-path" in found), "")
+    if path not in files:
+        raise DocnmtError(
+            f"{name}: the book's list of contents is missing: {path or 'no name is given'}\n  The file is broken."
+        )
+    return path
+
+
+def _listed(package: _Xml, path: str) -> tuple[list[_Item], list[_Item]]:
+    """All files of the book, and those to read, in order."""
+    items: dict[str, _Item] = {}
+    order: list[str] = []
+    for tag, found in package.tags("item", "itemref"):
+        if tag == "itemref":
+            order.append(found.get("idref", ""))
+        elif "id" in found and "href" in found:
+            href = unquote(found["href"].partition("#")[0])
+            target = posixpath.normpath(posixpath.join(posixpath.dirname(path), href))
+            items[found["id"]] = _Item(target, found.get("media-type", ""), names(found.get("properties", "")))
+    return list(items.values()), [items[idref] for idref in order if idref in items]

@@ -1,0 +1,188 @@
+"""The tags and texts of an HTML page, each with its place, as a browser tells them apart.
+
+Nothing is corrected and no entity expanded: a page that is not well-formed is taken as it is.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from docnmt.errors import DocnmtError
+
+
+def names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_TAG = re.compile(
+    r"""</?([A-Za-z][^\s/>]*+)(?:[^>=]++|=\s*+(?:"[^"]*+"|'[^']*+'|[^\s>"'][^\s>]*+|(?=>)))*+>""",
+)
+_ATTRIBUTE = re.compile(r"""([^\s/>=]++)(?:\s*+=\s*+("[^"]*+"|'[^']*+'|[^\s>"'][^\s>]*+))?""")
+_COMMENT_END = re.compile(r"--!?>")
+# Between these tags nothing is markup.
+_RAW = names("script style textarea title xmp iframe noembed noframes")
+_RAW_END = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in _RAW}
+
+# How a browser reads the encodings that pages declare; others are refused.
+_ENCODINGS = {
+    "cp1252": "ascii us-ascii latin1 latin-1 iso-8859-1 iso8859-1 cp1252 windows-1252 x-cp1252 l1",
+    "cp1254": "iso-8859-9 latin5 windows-1254 cp1254",
+    "cp932": "shift_jis shift-jis sjis x-sjis windows-31j ms932",
+    "gb18030": "gb2312 gbk gb18030 x-gbk chinese",
+    "cp949": "euc-kr ks_c_5601-1987 korean windows-949",
+    "utf-8": "utf-8 utf8 unicode-1-1-utf-8 utf-16 utf-16le utf-16be",  # a page that says so in ASCII is not UTF-16
+    "euc_jp": "euc-jp x-euc-jp",
+    "big5hkscs": "big5 big5-hkscs",
+    "koi8_r": "koi8-r koi8",
+    "koi8_u": "koi8-u",
+}
+_ENCODING = {label: encoding for encoding, labels in _ENCODINGS.items() for label in labels.split()}
+_ENCODING |= {f"iso-8859-{n}": f"iso8859_{n}" for n in (2, 3, 4, 5, 6, 7, 8, 10, 13, 14, 15, 16)}
+_ENCODING |= {f"windows-{n}": f"cp{n}" for n in (1250, 1251, 1253, 1255, 1256, 1257, 1258)}
+_BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+_DECLARED = re.compile(
+    rb"""<meta\b[^>]{0,300}?charset\s*=\s*["']?\s*([\w:.-]+)|^\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']([\w:.-]+)""",
+    re.IGNORECASE,
+)
+_OTHER_KINDS = ((b"%PDF-", "a PDF"), (b"PK\x03\x04", "a zip archive"), (b"\xd0\xcf\x11\xe0", "an old Office file"))
+
+
+class Token(NamedTuple):
+    kind: str  # text, cdata (text with nothing escaped), open, close, raw (content left alone), other (a comment...)
+    start: int
+    end: int
+    name: str = ""  # of a tag, in lower case
+    empty: bool = False  # <x/>
+
+
+class Attribute(NamedTuple):
+    """Where the value of an attribute stands, with its quotes if it has any."""
+
+    start: int
+    end: int
+    quote: str
+    value: str  # as it is spelt, without quotes
+
+
+def decode(data: bytes, name: str) -> tuple[bytes, str, str]:
+    """Byte order mark, text and encoding of a page. Bytes that make no sense stay in it as lone surrogates."""
+    for magic, kind in _OTHER_KINDS:
+        if data.startswith(magic):
+            raise DocnmtError(f"{name}: not an HTML page but {kind}\n  Give the file the name that it should have.")
+    for mark, encoding in _BOMS:
+        if data.startswith(mark):
+            return mark, _decoded(data[len(mark) :], encoding, name), encoding
+    if declared := _DECLARED.search(data, 0, 4096):
+        label = (declared[1] or declared[2]).decode("ascii").lower()
+        if label not in _ENCODING:
+            raise DocnmtError(f"{name}: the page declares the unknown encoding {label}\n  Save it as UTF-8.")
+        return b"", _decoded(data, _ENCODING[label], name), _ENCODING[label]
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return b"", _decoded(data, "cp1252", name), "cp1252"
+    return b"", _decoded(data, "utf-8", name), "utf-8"
+
+
+def _decoded(data: bytes, encoding: str, name: str) -> str:
+    try:
+        text = data.decode(encoding, "strict" if encoding.startswith("utf-16") else "surrogateescape")
+    except UnicodeDecodeError as error:
+        raise DocnmtError(f"{name}: broken {encoding.upper()} ({error})\n  Save the page as UTF-8.") from error
+    if "\0" in text:
+        raise DocnmtError(f"{name}: not an HTML page: it has zero bytes in it\n  Give the file its right name.")
+    if text.encode(encoding, "surrogateescape") != data:
+        raise DocnmtError(f"{name}: not {encoding.upper()} as it says\n  Save the page as UTF-8.")
+    return text
+
+
+def line_of(text: str, position: int) -> int:
+    return text.count("\n", 0, position) + 1
+
+
+def attributes(text: str, tag: Token) -> dict[str, Attribute]:
+    """The attributes of a tag by their names in lower case; of two with one name the first counts."""
+    found: dict[str, Attribute] = {}
+    for part in _ATTRIBUTE.finditer(text, tag.start + 1 + len(tag.name), tag.end - 1):
+        raw = part[2] or ""
+        quote = raw[0] if raw[:1] in ('"', "'") else ""
+        start, end = part.span(2) if part[2] else (part.end(), part.end())
+        found.setdefault(part[1].lower(), Attribute(start, end, quote, raw[1:-1] if quote else raw))
+    return found
+
+
+def tokens(text: str, name: str, xml: bool, start: int = 0, end: int | None = None) -> Iterator[Token]:
+    """The tokens of a page, one after the other without a gap. In `xml`, <x/> is closed and CDATA is text."""
+    end = len(text) if end is None else end
+    foreign = 0  # how deep inside pictures and formulas, which are XML in any page
+    while start < end:
+        at = text.find("<", start, end)
+        while at >= 0 and not _starts_markup(text, at, end):
+            at = text.find("<", at + 1, end)
+        if at < 0:
+            yield Token("text", start, end)
+            return
+        if at > start:
+            yield Token("text", start, at)
+        token = _markup_at(text, at, end, name, xml or foreign > 0)
+        yield token
+        start = token.end
+        if token.name in ("svg", "math") and not token.empty:
+            foreign = max(0, foreign + (1 if token.kind == "open" else -1))
+        if token.kind == "open" and token.name in _RAW and not foreign and not (xml and token.empty):
+            found = _RAW_END[token.name].search(text, start, end)
+            close = found.start() if found else end
+            if close > start:
+                yield Token("text" if token.name == "title" and found else "raw", start, close)
+            start = close
+
+
+def _starts_markup(text: str, at: int, end: int) -> bool:
+    following = text[at + 1 : min(at + 2, end)]
+    if following == "/":
+        return at + 2 < end
+    return following in ("!", "?") or (following.isascii() and following.isalpha())
+
+
+def _markup_at(text: str, start: int, end: int, name: str, xml: bool) -> Token:
+    if text.startswith("<!--", start):
+        if text.startswith((">", "->"), start + 4):
+            return Token("other", start, text.index(">", start) + 1)
+        found = _COMMENT_END.search(text, start + 4, end)
+        return Token("other", start, found.end() if found else end)
+    if xml and text.startswith("<![CDATA[", start):
+        return Token("cdata", start, _after(text, "]]>", start, end))
+    following = text[start + 1]
+    if following == "?":
+        closing = "?>" if xml or text.startswith(("<?php", "<?="), start) else ">"
+        return Token("other", start, _after(text, closing, start, end))
+    if following == "!":
+        return _declaration_at(text, start, end, name)
+    if following == "/" and not (text[start + 2].isascii() and text[start + 2].isalpha()):
+        return Token("other", start, _after(text, ">", start, end))
+    found = _TAG.match(text, start, end)
+    if found is None:
+        line = line_of(text, start)
+        raise DocnmtError(f"{name}, line {line}: a tag that is never closed\n  Write its closing > or quote.")
+    kind = "close" if following == "/" else "open"
+    return Token(kind, start, found.end(), found[1].lower(), text[found.end() - 2] == "/")
+
+
+def _declaration_at(text: str, start: int, end: int, name: str) -> Token:
+    close = _after(text, ">", start, end)
+    subset = text.find("[", start, close)
+    if text[start : start + 9].upper() == "<!DOCTYPE" and subset >= 0:
+        close = _after(text, "]", start, end)
+        if "<!entity" in text[start:close].lower():
+            line = line_of(text, start)
+            raise DocnmtError(f"{name}, line {line}: entities of its own\n  Replace them by what they stand for.")
+        close = _after(text, ">", close, end)
+    return Token("other", start, close)
+
+
+def _after(text: str, closing: str, start: int, end: int) -> int:
+    found = text.find(closing, start, end)
+    return found + len(closing) if found >= 0 else end

@@ -1,0 +1,317 @@
+"""The line of a Markdown text: emphasis, links, code and the rest, each with its place, as CommonMark reads them."""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+from bisect import bisect_right
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from docnmt.files.markdown_blocks import INLINE_TAG, label
+from docnmt.files.markdown_tags import TAG_NAME, one_line, tags_paired
+from docnmt.files.runs import ADDRESS, TEMPLATE, Piece
+
+PUNCTUATION = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
+_ENTITY = r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});"
+_NEXT = re.compile(
+    rf"(?P<escape>\\[{re.escape(PUNCTUATION)}])"
+    r"|(?P<broken>(?:\\| {2,})\n)|(?P<newline>\n)"
+    r"|(?P<ticks>`+)|(?P<delimiters>\*+|_+|~+)|(?P<bracket>!?\[)|(?P<closing>\])"
+    rf"|(?P<entity>{_ENTITY})"
+    r"|(?P<opaque><[A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>]*>|<[\w.!#$%&'*+/=?^`{|}~-]{1,64}@[\w.-]{1,255}>"
+    rf"|{TEMPLATE.pattern}|\{{[:#.][^{{}}\n]{{0,200}}\}}"
+    r"|\$\$[^$\n]{1,500}\$\$|\$(?=\S)(?=[^$\n]{0,200}[\\^_{}=]|[^$\s]{1,20}\$)[^$\n]{1,200}(?<=\S)\$(?!\d)"
+    r"|(?<![\w:]):[a-z][a-z0-9_+-]{1,40}:(?![\w:]))"
+    rf"|(?P<address>{ADDRESS.pattern})"
+    r"|(?P<less><)"
+)
+_TICKS = re.compile("`+")
+_TITLE = re.compile(r"\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+'|\((?:[^()\\]|\\.)*+\)", re.DOTALL)
+_ANGLED = re.compile(r"<(?:[^<>\n\\]|\\.)*+>")
+_LABEL = re.compile(r"\[((?:[^\[\]\\]|\\.){0,999})\]", re.DOTALL)
+_SPACE = re.compile(r"[ \t]*\n?[ \t]*")
+# What begins so ends so; a tag is matched by itself.
+_DECLARATIONS = (("<!-->", ""), ("<!--->", ""), ("<!--", "-->"), ("<?", "?>"), ("<![CDATA[", "]]>"), ("<!", ">"))
+
+
+@dataclass(slots=True)
+class _Delimiters:
+    """A run of `*`, `_` or `~`, of which emphasis takes from the left to close and from the right to open."""
+
+    start: int
+    count: int  # not taken yet
+    opens: bool
+    closes: bool
+    length: int
+    closing: list[tuple[int, int]] = field(default_factory=list)  # how many, and the number of the pair
+    opening: list[tuple[int, int]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Bracket:
+    start: int
+    image: bool
+    item: int  # where it stands among the items
+    delimiters: int  # how many runs of them stand before it
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """A text inside a mark: the pieces of an alternative text, or a title, whose quotes stand at start and end."""
+
+    pieces: tuple[Piece, ...]
+    title: tuple[int, int] | None = None
+
+
+class Line:
+    """A text without its line marks, taken apart. `pieces` are those of the line, `inside` what is in its marks."""
+
+    def __init__(self, content: str, labels: frozenset[str], start: int = 0):
+        self._content, self._labels = content, labels
+        self._items: list[Piece | _Delimiters] = []
+        self._delimiters: list[_Delimiters] = []
+        self._brackets: list[_Bracket] = []
+        self._inactive = 0  # so many of the open brackets stand before a link and cannot become one around it
+        self._pairs = 0
+        self._ticks: dict[int, list[int]] = defaultdict(list)
+        self._absent: set[str] = set()  # endings that do not come any more
+        for run in _TICKS.finditer(content):
+            self._ticks[len(run[0])].append(run.start())
+        self.inside: list[Inside] = []
+        self._scan(start)
+        self._emphasize(0)
+        self.pieces = tags_paired(content, self._expanded(0))
+
+    def _scan(self, position: int) -> None:
+        while found := _NEXT.search(self._content, position):
+            self._text(position, found.start())
+            position = self._read(found)
+        self._text(position, len(self._content))
+
+    def _read(self, found: re.Match[str]) -> int:
+        """Reads what was found, and gives the place where it ends."""
+        start, end = found.span()
+        match found.lastgroup:
+            case "escape":
+                self._items.append(Piece(start, end, found[0][1]))
+            case "broken":
+                self._items.append(Piece(start, end, breaks=True, code=found[0]))
+            case "newline":
+                self._items.append(Piece(start, end, " "))
+            case "entity":
+                self._items.append(Piece(start, end, html.unescape(found[0])))
+            case "address":
+                self._text(start, end)
+            case "opaque":
+                self._items.append(Piece(start, end, wide=True))
+            case "ticks":
+                return self._code(start, end)
+            case "less":
+                return self._html(start)
+            case "delimiters":
+                self._add_delimiters(start, end)
+            case "bracket":
+                items, delimiters = len(self._items), len(self._delimiters)
+                self._brackets.append(_Bracket(start, found[0] == "![", items, delimiters))
+                self._text(start, end)
+            case "closing":
+                return self._close_bracket(start)
+        return end
+
+    def _text(self, start: int, end: int) -> None:
+        if end > start:
+            self._items.append(Piece(start, end, self._content[start:end]))
+
+    def _mark(
+        self, start: int, end: int, pair: int = 0, closing: bool = False, wide: bool = False, breaks: bool = False
+    ) -> Piece:
+        code = one_line(self._content, start, end)
+        return Piece(start, end, None, code, pair, closing, wide, breaks)
+
+    def _code(self, start: int, end: int) -> int:
+        same = self._ticks[end - start]
+        following = bisect_right(same, start)
+        if following == len(same):
+            self._text(start, end)
+            return end
+        close = same[following] + end - start
+        self._items.append(self._mark(start, close, wide=True))
+        return close
+
+    def _html(self, start: int) -> int:
+        end = start + 1
+        for opening, closing in _DECLARATIONS:
+            if self._content.startswith(opening, start) and closing not in self._absent:
+                found = self._content.find(closing, start + len(opening))
+                if found >= 0:
+                    end = found + len(closing)
+                else:
+                    self._absent.add(closing)
+                break
+        else:
+            if tag := INLINE_TAG.match(self._content, start):
+                end = tag.end()
+        if end == start + 1:
+            self._text(start, end)
+            return end
+        name = TAG_NAME.match(self._content, start)
+        kind = name[1].lower() if name else ""
+        self._items.append(self._mark(start, end, breaks=kind == "br", wide=kind in ("img", "input")))
+        return end
+
+    def _add_delimiters(self, start: int, end: int) -> None:
+        character = self._content[start]
+        before = self._content[start - 1] if start else " "
+        after = self._content[end] if end < len(self._content) else " "
+        if character == "~" and end - start > 2:
+            self._text(start, end)
+            return
+        left = not after.isspace() and (not _is_punctuation(after) or before.isspace() or _is_punctuation(before))
+        right = not before.isspace() and (not _is_punctuation(before) or after.isspace() or _is_punctuation(after))
+        opens = left and (character != "_" or not right or _is_punctuation(before))
+        closes = right and (character != "_" or not left or _is_punctuation(after))
+        run = _Delimiters(start, end - start, opens, closes, end - start)
+        self._items.append(run)
+        self._delimiters.append(run)
+
+    def _emphasize(self, bottom: int) -> None:
+        """Pairs the delimiters from the one with the number `bottom` on."""
+        openers: list[_Delimiters] = []
+        searched: dict[tuple[str, bool, int], int] = {}  # no opener for these up to this place
+        for run in self._delimiters[bottom:]:
+            character = self._content[run.start]
+            key = character, run.opens, run.length % 3
+            while run.closes and run.count:
+                at = len(openers) - 1
+                while at >= 0 and openers[at].start > searched.get(key, -1):
+                    if self._content[openers[at].start] == character and _fit(openers[at], run, character):
+                        break
+                    at -= 1
+                else:
+                    searched[key] = openers[-1].start if openers else -1
+                    break
+                del openers[at + 1 :]
+                opener = openers[at]
+                taken = run.count if character == "~" else 2 if min(opener.count, run.count) >= 2 else 1
+                self._pairs += 1
+                opener.opening.append((taken, self._pairs))
+                run.closing.append((taken, self._pairs))
+                opener.count -= taken
+                run.count -= taken
+                if not opener.count:
+                    openers.pop()
+            if run.opens and run.count:
+                openers.append(run)
+        del self._delimiters[bottom:]
+
+    def _expanded(self, first: int) -> list[Piece]:
+        pieces: list[Piece] = []
+        for item in self._items[first:]:
+            if isinstance(item, Piece):
+                pieces.append(item)
+                continue
+            position = item.start
+            for taken, pair in item.closing:
+                pieces.append(self._mark(position, position + taken, pair=pair, closing=True))
+                position += taken
+            if item.count:
+                pieces.append(Piece(position, position + item.count, self._content[position : position + item.count]))
+                position += item.count
+            for taken, pair in reversed(item.opening):
+                pieces.append(self._mark(position, position + taken, pair=pair))
+                position += taken
+        return pieces
+
+    def _close_bracket(self, at: int) -> int:
+        if not self._brackets:
+            self._text(at, at + 1)
+            return at + 1
+        bracket = self._brackets.pop()
+        active = bracket.image or len(self._brackets) >= self._inactive
+        self._inactive = min(self._inactive, len(self._brackets))
+        first = bracket.start + 1 + bracket.image
+        inside = self._content[first:at] if at - first <= 1000 else ""
+        if inside.startswith("^") and len(inside) > 1 and not bracket.image and not re.search(r"\s", inside):
+            self._fold(bracket, at + 1)
+            return at + 1
+        found = self._target(at + 1, inside) if active else None
+        if found is None:
+            self._text(at, at + 1)
+            return at + 1
+        end, code, title = found
+        self._emphasize(bracket.delimiters)
+        if bracket.image:
+            self.inside.append(Inside(tuple(self._expanded(bracket.item + 1))))
+            self._fold(bracket, end)
+        else:
+            self._pairs += 1
+            self._items[bracket.item] = self._mark(bracket.start, first, pair=self._pairs)
+            self._items.append(Piece(at, end, code=code, pair=self._pairs, closing=True))
+            self._inactive = len(self._brackets)
+        if title:
+            self.inside.append(Inside((), title))
+        return end
+
+    def _fold(self, bracket: _Bracket, end: int) -> None:
+        """All from the bracket on becomes one mark."""
+        del self._items[bracket.item :]
+        del self._delimiters[bracket.delimiters :]
+        self._items.append(self._mark(bracket.start, end, wide=True))
+
+    def _target(self, at: int, inside: str) -> tuple[int, str, tuple[int, int] | None] | None:
+        """Where a link ends whose text has ended before `at`, how its end is spelt, and where its title stands."""
+        if self._content.startswith("(", at) and (found := self._destination(at + 1)):
+            end, title = found
+            return end, self._content[at - 1 : end].replace("\n", " "), title
+        if (reference := _LABEL.match(self._content, at)) and reference[1].strip():
+            if label(reference[1]) in self._labels:
+                return reference.end(), "]" + reference[0].replace("\n", " "), None
+            return None
+        if label(inside) in self._labels:
+            # The text is translated, the label is not: from now on it has to be written.
+            return reference.end() if reference else at, f"][{' '.join(inside.split())}]", None
+        return None
+
+    def _destination(self, at: int) -> tuple[int, tuple[int, int] | None] | None:
+        at = self._after_space(at)
+        if angled := _ANGLED.match(self._content, at):
+            at = angled.end()
+        elif self._content.startswith("<", at):
+            return None
+        else:
+            depth = 0
+            while at < len(self._content) and self._content[at] > " ":
+                if self._content[at] == "\\" and self._content[at + 1 : at + 2] in PUNCTUATION:
+                    at += 1
+                elif self._content[at] == "(":
+                    depth += 1
+                elif self._content[at] == ")":
+                    depth -= 1
+                if depth < 0 or depth > 32:
+                    break
+                at += 1
+            if depth > 0:
+                return None
+        title = None
+        space = self._after_space(at)
+        if space > at and (found := _TITLE.match(self._content, space)):
+            title = found.span()
+            space = self._after_space(found.end())
+        return (space + 1, title) if self._content.startswith(")", space) else None
+
+    def _after_space(self, at: int) -> int:
+        found = _SPACE.match(self._content, at)
+        return found.end() if found else at
+
+
+def _is_punctuation(character: str) -> bool:
+    return unicodedata.category(character)[0] in "PS"
+
+
+def _fit(opener: _Delimiters, closer: _Delimiters, character: str) -> bool:
+    if character == "~":
+        return opener.count == closer.count
+    either = opener.closes or closer.opens
+    return not (either and (opener.length + closer.length) % 3 == 0 and (opener.length % 3 or closer.length % 3))

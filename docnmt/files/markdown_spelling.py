@@ -1,0 +1,196 @@
+"""Text and marks written as Markdown that is read as just this text and these marks."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+from docnmt.files.markdown_blocks import starts_html
+from docnmt.files.markdown_inline import PUNCTUATION, Line
+from docnmt.files.runs import ADDRESS, unlinked
+from docnmt.files.segments import Mark
+
+_ESCAPED = re.compile(rf"\\([{re.escape(PUNCTUATION)}])")
+# Characters that are likely to be markup where they stand, and those that may be markup somewhere.
+_MARKUP = (
+    rf"\\(?=[{re.escape(PUNCTUATION)}]|$)|`|(?<!\s)\*|\*(?!\s)|(?<![^\W_])_|_(?![^\W_])|~(?=~)|(?<=~)~"
+    r"|<(?=[A-Za-z/!?])|&(?=#?\w+;)"
+)
+# By where the text stands: the characters that would end it.
+_ENDS = {"paragraph": "", "heading": "", "cell": r"|\|", "inside": r"|[\[\]]", "inside a cell": r"|[\[\]|]"}
+_LIKELY = {kind: re.compile(_MARKUP + ends) for kind, ends in _ENDS.items()}
+_POSSIBLE = re.compile(r"[\\`*_\[\]<>&~$|{}!:]")
+_BLOCK_START = re.compile(
+    r"#{1,6}(?:\s|$)|>|[-+*](?:\s|$)|[.)](?<=\d.)(?:\s|$)|[=_-][=_ -]*$|~~~|:::|\$\$|!!!|\?\?\?|\[[ xX]\]\s|:(?<=\]:)"
+)
+# After these a backslash helps, before them it would not.
+_BEFORE = re.compile(r"\d{1,9}(?=[.)](?:\s|\0|$))|\[(?:[^\[\]\\]|\\.)+\](?=:)")
+_NO_LINE_START = re.compile(r"[#>+*=~|:<_0-9!?$-]|\[\^|\\[-+#>=]")
+_CLOSING_HASHES = re.compile(r"(?:^|(?<=\s))(#+)\s*$")
+_LINE_MARKS = re.compile(r"[ \t]*(?:\r\n?|\n)[ \t>]*")
+_TAGS = {"*": "em", "_": "em", "**": "strong", "__": "strong", "~": "del", "~~": "del"}
+_EMPHASIZED = re.compile(r"(\*\*?|__?|~~?)(.+)\1", re.DOTALL)
+_LONE_LINK = re.compile(r"\[(?!\^)|<[^\s>]+[:@][^\s>]*>|.*<a\s", re.IGNORECASE)
+_TAG = re.compile("<[^<>]*>")
+_WORD = re.compile(r"\w")
+_BREAK = re.compile(r"(?:\\| {2,})\n")
+_GAP = "\0"  # a space at which a line may be broken
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where a run stands: in what, and how its lines were broken."""
+
+    kind: str  # paragraph, heading, cell, inside (of a mark), inside a cell
+    at_start: bool = False  # of a line
+    newline: str = ""  # none: all in one line
+    indent: str = ""  # of the lines after the first, with the marks of the containers
+    width: int = 0
+    first: int = 0  # the column where it begins
+
+
+def unescaped(text: str) -> str:
+    return html.unescape(_ESCAPED.sub(lambda found: f"&#{ord(found[1])};", text))
+
+
+def spell_title(special: str, text: str, marks: Sequence[Mark]) -> str:
+    """`special` are the quotes on both sides, and what else cannot stand in it as it is."""
+    markup = rf"\\(?=[{re.escape(PUNCTUATION)}]|$)|&(?=#?\w+;)|[{re.escape(special)}]"
+    escaped = re.sub(markup, lambda found: "\\" + found[0], text)
+    return special[0] + " ".join(escaped.split()) + special[1]
+
+
+def spell(layout: Layout, labels: frozenset[str], text: str, marks: Sequence[Mark]) -> str:
+    text = re.sub("[\r\n\t\0]", " ", text)
+    marks = [m if m.code.endswith("\n") else replace(m, code=_LINE_MARKS.sub(" ", m.code)) for m in marks]
+    placed = _placed(layout, text, marks)
+    words = " ".join(text.split())
+    for codes, escape in product((placed, _as_tags(placed)), (_LIKELY[layout.kind], _POSSIBLE)):
+        written = _broken(_written(text, codes, escape))
+        if _read_back(written.replace(_GAP, " "), labels) == (words, _comparable("".join(mark.code for mark in codes))):
+            break
+    return _laid_out(layout, written)
+
+
+def _placed(layout: Layout, text: str, marks: Sequence[Mark]) -> list[Mark]:
+    """The marks where they can stand: emphasis not at a space, comments not where they would begin a block."""
+    opened = {mark.pair: mark.at for mark in marks if mark.pair and not mark.closing}
+    alone = {mark.at for mark in marks if not mark.pair}
+    moved = []
+    for mark in marks:
+        at = mark.at
+        if mark.pair and mark.code in _TAGS:
+            step, until = (-1, opened[mark.pair]) if mark.closing else (1, len(text))
+            while step * (until - at) > 0 and at not in alone and text[at - mark.closing].isspace():
+                at += step
+        elif layout.at_start and not text[:at].strip() and starts_html(mark.code):
+            word = re.compile(r"\s|$").search(text, at)
+            at = word.start() if word else at
+        moved.append(replace(mark, at=at))
+    return unlinked(moved, _is_link)
+
+
+def _is_link(mark: Mark) -> bool:
+    if mark.pair:
+        return mark.code == "[" or bool(re.match(r"<a\s", mark.code, re.IGNORECASE))
+    return bool(_LONE_LINK.match(mark.code))
+
+
+def _as_tags(marks: Sequence[Mark]) -> list[Mark]:
+    """Emphasis as HTML, which may stand anywhere."""
+    result = []
+    for mark in marks:
+        code = mark.code
+        if mark.pair and code in _TAGS:
+            code = f"</{_TAGS[code]}>" if mark.closing else f"<{_TAGS[code]}>"
+        elif around := _EMPHASIZED.fullmatch(code):
+            code = f"<{_TAGS[around[1]]}>{around[2]}</{_TAGS[around[1]]}>"
+        result.append(replace(mark, code=code))
+    return result
+
+
+def _written(text: str, marks: Sequence[Mark], escape: re.Pattern[str]) -> str:
+    parts: list[str] = []
+    start = 0
+    for mark in marks:
+        words = _escaped(text[start : mark.at], escape)
+        # A line that was broken by hand ends with its last word.
+        parts += (words.rstrip(_GAP) if mark.code.endswith("\n") else words), mark.code
+        start = mark.at
+    return "".join([*parts, _escaped(text[start:], escape)])
+
+
+def _escaped(text: str, escape: re.Pattern[str]) -> str:
+    parts: list[str] = []
+    start = 0
+    for address in ADDRESS.finditer(text):
+        parts += _backslashed(text[start : address.start()], escape), address[0]
+        start = address.end()
+    return "".join([*parts, _backslashed(text[start:], escape)]).replace(" ", _GAP)
+
+
+def _backslashed(text: str, escape: re.Pattern[str]) -> str:
+    return escape.sub(lambda found: "\\" + found[0], text)
+
+
+def _read_back(written: str, labels: frozenset[str]) -> tuple[str, str]:
+    pieces = Line(written, labels).pieces
+    text = "".join(" " if piece.breaks else piece.text or "" for piece in pieces)
+    codes = (piece.code or written[piece.start : piece.end] for piece in pieces if piece.text is None)
+    return " ".join(text.split()), _comparable("".join(codes))
+
+
+def _comparable(codes: str) -> str:
+    return _BREAK.sub("<br>", codes)
+
+
+def _broken(written: str) -> str:
+    """With a tag for every break that does not stand between words, where Markdown has none."""
+    lines = written.split("\n")
+    result = [lines[0]]
+    for line in lines[1:]:
+        before = result[-1].removesuffix("\\").rstrip(" ")
+        if _WORD.search(_TAG.sub("", before)) and line.strip(_GAP + " \\") and not starts_html(line.lstrip(_GAP)):
+            result.append(line)
+        else:
+            result[-1] = f"{before}<br>{line}"
+    return "\n".join(result)
+
+
+def _laid_out(layout: Layout, written: str) -> str:
+    lines = written.split("\n")
+    if layout.kind == "heading" and not layout.newline:
+        return _CLOSING_HASHES.sub(r"\\\1", written.replace(_GAP, " "))
+    if _ENDS[layout.kind]:
+        return written.replace(_GAP, " ")
+    wrapped: list[str] = []
+    for number, line in enumerate(lines):
+        if number or layout.at_start:
+            line = _not_a_block(line.lstrip(_GAP))
+        wrapped += _wrapped(layout, line, layout.first if not number else len(layout.indent))
+    return (layout.newline + layout.indent).join(wrapped)
+
+
+def _not_a_block(line: str) -> str:
+    before = _BEFORE.match(line)
+    at = before.end() if before else 0
+    plain = line.replace(_GAP, " ")
+    return line[:at] + "\\" + line[at:] if _BLOCK_START.match(plain, at) else line
+
+
+def _wrapped(layout: Layout, line: str, column: int) -> list[str]:
+    if not layout.newline:
+        return [line.replace(_GAP, " ")]
+    lines: list[list[str]] = [[]]
+    for word in re.split(f"{_GAP}+", line):
+        full = column + 1 + len(word.rstrip()) > layout.width
+        # A tag alone in its line would begin a block.
+        if full and lines[-1] and not _TAG.fullmatch(lines[-1][0]) and not _NO_LINE_START.match(word):
+            lines.append([])
+            column = len(layout.indent)
+        column += len(word) + (1 if lines[-1] else 0)
+        lines[-1].append(word)
+    return [" ".join(words) for words in lines]

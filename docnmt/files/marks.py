@@ -1,0 +1,276 @@
+"""Where marks stand in a translation: next to the words that come from the words they stood at.
+
+Words are tied by an alignment; where there is none, by how far into the sentence they are. Every mark comes out once,
+the first of a pair before the second, and what lay inside a pair lies inside it again.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import replace
+
+from docnmt.decoding.characters import in_word, unspaced
+from docnmt.files.placeholders import find
+from docnmt.files.segments import Mark
+
+Span = tuple[int, int]
+Links = Sequence[tuple[Span, Span]]  # a word of the source and one of the translation, as characters
+
+Numbered = list[tuple[int, Mark]]  # marks in their new order, each with its place in the old one
+
+
+def place(source: str, target: str, marks: Sequence[Mark], links: Links = ()) -> Numbered:
+    """The marks of a sentence in its translation. A pair may have only one of its marks here: the other sentence that
+    has the other one is before or after."""
+    if source == target or not marks:
+        return list(enumerate(marks))
+    words = _Projection(source, target, links)
+    if not words.here or not words.there:
+        return [(n, replace(mark, at=len(target) if mark.at else 0)) for n, mark in enumerate(marks)]
+    partners = _partners(marks)
+    around = _enclosing(marks, partners)
+    places = [0] * len(marks)
+    for n, mark in enumerate(marks):
+        other = partners[n]
+        if not mark.pair:
+            places[n] = words.point(mark.at)
+        elif other is None:
+            places[n] = words.end_of_first(mark.at) if mark.closing else words.start_of_last(mark.at)
+        elif not mark.closing:
+            places[n], places[other] = words.span(mark.at, marks[other].at)
+    _keep_inside(marks, places, partners, around)
+    moved = [(n, replace(mark, at=places[n])) for n, mark in enumerate(marks)]
+    order = _order(marks, places, partners, around)
+    return sorted(moved, key=lambda item: order[item[0]])
+
+
+def words_of(text: str) -> list[Span]:
+    """Runs of letters and digits; every other character but space, and every one of a script without spaces, alone.
+    A placeholder is one word: nothing may come between its characters."""
+    spans: list[Span] = []
+    open_run = False
+    whole = dict(find(text))
+    until = 0
+    for at, character in enumerate(text):
+        if at in whole:
+            until = whole[at]
+            spans.append((at, until))
+            open_run = False
+        if at < until:
+            continue
+        if character.isspace():
+            open_run = False
+        elif in_word(character) and not unspaced(character):
+            if open_run:
+                spans[-1] = (spans[-1][0], at + 1)
+            else:
+                spans.append((at, at + 1))
+            open_run = True
+        else:
+            spans.append((at, at + 1))
+            open_run = False
+    return spans
+
+
+class _Projection:
+    """From places in a sentence to places in its translation."""
+
+    def __init__(self, source: str, target: str, links: Links):
+        self.source, self.target = source, target
+        self.here, self.there = words_of(source), words_of(target)
+        self.ends, self.starts = [end for _, end in self.here], [start for start, _ in self.here]
+        self.links: list[list[int]] = [[] for _ in self.here]  # of each word those of the translation
+        self.known: dict[Span, Span] = {}  # hundreds of marks may stand at the same words
+        if self.here and self.there:
+            for one, other in links:
+                reached = _overlapping(self.there, *other)
+                for word in _overlapping(self.here, *one):
+                    self.links[word] += reached
+            if not any(self.links):
+                self.links = [[self._level(word)] for word in range(len(self.here))]
+
+    def point(self, at: int) -> int:
+        """What stands alone stays behind the word it follows at once, else before the word to come."""
+        before, after = bisect_right(self.ends, at) - 1, bisect_left(self.starts, at)
+        if before + 1 < after:  # inside a word: behind it
+            return self._range(before + 1, after)[1]
+        if before < 0:
+            return 0
+        if after == len(self.here):
+            return len(self.target)
+        behind = self.ends[before] == at and not (self._is_mark(before) and self.starts[after] == at)
+        return self._range(before, before + 1)[1] if behind else self._range(after, after + 1)[0]
+
+    def span(self, start: int, end: int) -> Span:
+        inside = _overlapping(self.here, start, end)
+        if not inside:
+            at = self.point(start)
+            return at, at
+        return self._range(inside[0], inside[-1] + 1)
+
+    def start_of_last(self, at: int) -> int:
+        """Where something begins that goes on beyond the sentence."""
+        first = bisect_right(self.ends, at)
+        if first == 0 or first == len(self.here):
+            return 0 if first == 0 else len(self.target)
+        weights = self._weights(first, len(self.here))
+        best, total, chosen = 0, 0, len(self.there)
+        for word in range(len(self.there) - 1, -1, -1):
+            total += weights[word]
+            if total > best:
+                best, chosen = total, word
+        return self.there[chosen][0] if chosen < len(self.there) else len(self.target)
+
+    def end_of_first(self, at: int) -> int:
+        """Where something ends that began before the sentence."""
+        last = bisect_left(self.starts, at)
+        if last == 0 or last == len(self.here):
+            return 0 if last == 0 else len(self.target)
+        weights = self._weights(0, last)
+        best, total, chosen = 0, 0, -1
+        for word, weight in enumerate(weights):
+            total += weight
+            if total > best:
+                best, chosen = total, word
+        return self.there[chosen][1] if chosen >= 0 else 0
+
+    def _range(self, first: int, last: int) -> Span:
+        """Of the words `first` up to `last` of the sentence, the run of the translation that agrees best with them:
+        most links from these words, fewest from others."""
+        if (first, last) not in self.known:
+            self.known[first, last] = self._best_range(first, last)
+        return self.known[first, last]
+
+    def _best_range(self, first: int, last: int) -> Span:
+        outside = [*range(first), *range(last, len(self.here))]
+        if all(self._is_mark(word) for word in outside):
+            whole = self._all_but_marks(first, last)
+            if whole is not None:
+                return whole
+        weights = self._weights(first, last)
+        best, chosen = 0, (0, 0)
+        total, begin = 0, 0
+        for word, weight in enumerate(weights):
+            if total <= 0:
+                total, begin = 0, word
+            total += weight
+            if total > best:
+                best, chosen = total, (begin, word)
+        if not best:  # no links, or others have more
+            chosen = self._level(first), max(self._level(first), self._level(last - 1))
+        return self.there[chosen[0]][0], self.there[chosen[1]][1]
+
+    def _all_but_marks(self, first: int, last: int) -> Span | None:
+        """What covers all words covers all words again, and the marks of punctuation at the ends that it covered."""
+        if last - first == len(self.here):
+            return 0, len(self.target)
+        spoken = [span for span in self.there if not _is_mark(self.target, span)]
+        if not spoken or all(self._is_mark(word) for word in range(first, last)):
+            return None
+        return (
+            0 if first == 0 else spoken[0][0],
+            len(self.target) if last == len(self.here) else spoken[-1][1],
+        )
+
+    def _weights(self, first: int, last: int) -> list[int]:
+        weights = [0] * len(self.there)
+        for word, reached in enumerate(self.links):
+            for other in reached:
+                weights[other] += 1 if first <= word < last else -1
+        return weights
+
+    def _level(self, word: int) -> int:
+        """The word of the translation that is as far into it."""
+        start, end = self.here[word]
+        centre = (start + end) / 2 / len(self.source) * len(self.target)
+        return max(0, bisect_right(self.there, (centre, len(self.target))) - 1)
+
+    def _is_mark(self, word: int) -> bool:
+        return _is_mark(self.source, self.here[word])
+
+
+def _is_mark(text: str, word: Span) -> bool:
+    return word[1] - word[0] == 1 and not in_word(text[word[0]])
+
+
+def _overlapping(words: Sequence[Span], start: int, end: int) -> range:
+    first = bisect_right(words, start, key=lambda span: span[1])
+    return range(first, max(first, bisect_left(words, end, key=lambda span: span[0])))
+
+
+def _partners(marks: Sequence[Mark]) -> list[int | None]:
+    opened: dict[int, int] = {}
+    partners: list[int | None] = [None] * len(marks)
+    for n, mark in enumerate(marks):
+        if not mark.pair:
+            continue
+        if not mark.closing:
+            opened[mark.pair] = n
+        elif mark.pair in opened:
+            first = opened.pop(mark.pair)
+            partners[n], partners[first] = first, n
+    return partners
+
+
+def _enclosing(marks: Sequence[Mark], partners: list[int | None]) -> list[int | None]:
+    """For each mark the one that opens the pair around it; of a pair both have the same."""
+    around: list[int | None] = [None] * len(marks)
+    stack: list[int] = []
+    for n, mark in enumerate(marks):
+        first = partners[n]
+        if mark.pair and mark.closing and first is not None:
+            stack.remove(first) if stack[-1] != first else stack.pop()
+            around[n] = around[first]
+        else:
+            around[n] = stack[-1] if stack else None
+            if mark.pair and first is not None:
+                stack.append(n)
+    return around
+
+
+def _keep_inside(
+    marks: Sequence[Mark], places: list[int], partners: list[int | None], around: list[int | None]
+) -> None:
+    """A pair grows to hold the pairs inside it; what stands alone goes to where its pair is."""
+    for n, mark in enumerate(marks):  # a closing mark comes after those of the pairs inside
+        first, outer = partners[n], around[n]
+        if mark.closing and first is not None and outer is not None:
+            end = partners[outer]
+            assert end is not None
+            places[outer], places[end] = min(places[outer], places[first]), max(places[end], places[n])
+    for n, mark in enumerate(marks):
+        outer = around[n]
+        if not mark.pair and outer is not None:
+            end = partners[outer]
+            assert end is not None
+            places[n] = min(max(places[n], places[outer]), places[end])
+
+
+def _order(
+    marks: Sequence[Mark], places: list[int], partners: list[int | None], around: list[int | None]
+) -> list[tuple[int, int, int, int]]:
+    """By place; at one place first what closes, the inner before the outer, last what opens, the outer before the
+    inner. What stands alone, or in an empty pair, stays on the side of the pair it belongs into."""
+    before, closes, alone, opens, behind = range(5)
+    keys: list[tuple[int, int, int, int]] = []
+    sides: list[int] = []
+    for n, mark in enumerate(marks):
+        other = partners[n]
+        far = places[other] if other is not None else -1 if mark.closing else 1 << 62
+        side, inner = alone, 0
+        if mark.pair and far != places[n]:
+            side, inner = (closes if mark.closing else opens), -far
+        else:
+            outer = around[n]
+            end = partners[outer] if outer is not None else None
+            if outer is not None and end is not None:
+                if places[outer] == places[end]:
+                    side = sides[outer]
+                elif places[end] == places[n]:
+                    side = before
+                elif places[outer] == places[n]:
+                    side = behind
+        sides.append(side)
+        keys.append((places[n], side, inner, n))
+    return keys

@@ -1,0 +1,130 @@
+"""A message of a program, the string of a catalogue: its lines and columns, tags and entities.
+
+Hard line breaks and tabs part a message into segments; a line that only goes on in the next one is read with it.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from docnmt.files.inline import paired, with_marks
+from docnmt.files.segments import Mark, Segment
+
+_BREAK = re.compile(r"[ \xa0]*[\n\t\r\v\f\a\b][\s\a\b]*")
+_INSIDE = re.compile(
+    r"(?P<wrap>\n)"
+    r"|(?P<tag></?[A-Za-z0-9][\w:.-]*(?:\s[^<>]*)?/?>"
+    r"|\{\s*\w+\s*,\s*(?:number|date|time|spellout|ordinal|duration|list)\b[^{}]*\})"
+    r"|(?P<entity>&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});)"
+    r"|(?P<key>(?<!\w)[_&](?=[^\W\d_])|(?<=[^\W\d_])&(?=[a-zß-ÿ]))"
+)
+_LETTER = re.compile(r"[^\W\d_]")
+# Placeholders and options of a command: their letters make no text.
+_NO_TEXT = re.compile(
+    r"%(?:\(\w+\))?[-+ #0-9.*$']*(?:hh|h|ll|l|z|j|t|L)?[A-Za-z]|\{[^{}]*\}|\$\w+\$|(?<![\w-])--?[A-Za-z][\w-]*"
+)
+# A link or an address alone is no text.
+_ADDRESS = re.compile(r"(?:\w+://|www\.|mailto:)\S+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+# Only a label has a key to press, marked in it as in "_Open" or "E&xit".
+_LABEL = 60
+# A shorter line ends where its author wanted it to end.
+_FULL_LINE = 40
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A run of the string that is a segment."""
+
+    start: int
+    end: int
+    segment: Segment
+    entities: dict[int, str]  # how the characters were spelt that stood as entities
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A string and the segments in it."""
+
+    text: str
+    pieces: tuple[_Piece, ...]
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        return tuple(piece.segment for piece in self.pieces)
+
+    def written(self, translations: Sequence[Segment]) -> str:
+        """The string with these in place of its segments."""
+        result: list[str] = []
+        end = 0
+        for piece, new in zip(self.pieces, translations, strict=True):
+            result.append(self.text[end : piece.start])
+            unchanged = (new.text, new.marks) == (piece.segment.text, piece.segment.marks)
+            result.append(self.text[piece.start : piece.end] if unchanged else _written(new, piece.entities))
+            end = piece.end
+        return "".join([*result, self.text[end:]])
+
+
+def message(text: str, *, translate: bool = True) -> Message:
+    pieces: list[_Piece] = []
+    start = 0
+    for found in _BREAK.finditer(text):
+        if not _goes_on(text, start, found):
+            _add_piece(pieces, text, start, found.start(), translate)
+            start = found.end()
+    _add_piece(pieces, text, start, len(text), translate)
+    return Message(text, tuple(pieces))
+
+
+def _goes_on(text: str, start: int, found: re.Match[str]) -> bool:
+    """Whether a line was broken because it was full, in the middle of a sentence."""
+    at = found.start()
+    long = at - max(start, text.rfind("\n", start, at) + 1) >= _FULL_LINE
+    following = text[found.end() : found.end() + 1]
+    return long and found[0].lstrip(" ") == "\n" and text[at - 1] not in ".!?:;" and following.islower()
+
+
+def _add_piece(pieces: list[_Piece], text: str, start: int, end: int, translate: bool) -> None:
+    while start < end and text[start].isspace():
+        start += 1
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    plain, marks, entities = _plain(text[start:end])
+    if _LETTER.search(_NO_TEXT.sub("", plain)) and not _ADDRESS.fullmatch(plain):
+        pieces.append(_Piece(start, end, Segment(plain, marks, translate), entities))
+
+
+def _plain(raw: str) -> tuple[str, tuple[Mark, ...], dict[int, str]]:
+    text: list[str] = []
+    length = 0
+    marks: list[Mark] = []
+    entities: dict[int, str] = {}
+    end = 0
+    has_key = len(raw) <= _LABEL and raw.count("_") + raw.count("&") == 1
+    for found in _INSIDE.finditer(raw):
+        if found["key"] and not has_key:
+            continue
+        before = raw[end : found.start()]
+        if found["wrap"]:
+            before = before.rstrip(" ") + " "
+        elif found["entity"]:
+            character = html.unescape(found[0])
+            if len(character) > 1:
+                continue  # no entity after all
+            entities[ord(character)] = found[0]
+            before += character
+        text.append(before)
+        length += len(before)
+        if not found["entity"]:
+            marks.append(Mark(length, found[0]))
+        end = found.end()
+    text.append(raw[end:])
+    return "".join(text), paired(marks), entities
+
+
+def _written(segment: Segment, entities: dict[int, str]) -> str:
+    written = with_marks(segment.text, segment.marks, lambda text: text.translate(entities))
+    # The space that a line break stood for goes where the line break goes.
+    return re.sub(" *\n *", "\n", written) if any(mark.code == "\n" for mark in segment.marks) else written

@@ -1,0 +1,113 @@
+"""OpenDocument texts (.odt): paragraphs, headings, cells, notes, text boxes, alternative texts, headers and footers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from docnmt.errors import DocnmtError
+from docnmt.files.archive import read_zip
+from docnmt.files.packages import PackageText
+from docnmt.files.segments import FileText
+from docnmt.files.xml_elements import Element, XmlBytes
+from docnmt.files.xml_text import Inline, MixedPlace, XmlText, atoms_of
+
+_OASIS = "urn:oasis:names:tc:opendocument:xmlns:"
+_NAMESPACES = {
+    f"{_OASIS}text:1.0": "text",
+    f"{_OASIS}style:1.0": "style",
+    f"{_OASIS}office:1.0": "office",
+    f"{_OASIS}svg-compatible:1.0": "svg",
+    f"{_OASIS}manifest:1.0": "manifest",
+    "http://purl.org/dc/elements/1.1/": "dc",
+    "http://openoffice.org/2009/office": "officeooo",
+}
+# In the order in which they are read: the title first, headers and footers last.
+_PARTS = ("meta.xml", "content.xml", "styles.xml")
+_WITH_TEXT = frozenset(("text:p", "text:h", "svg:title", "svg:desc", "dc:title"))
+_AROUND = frozenset(("text:span", "text:a", "text:meta"))
+_GAPS = frozenset(("text:s", "text:tab", "text:line-break"))
+_CODE = frozenset(("Preformatted_20_Text", "Source_20_Text"))
+_BOUNDS = {"start": "", "end": "/"}
+# Comments are for the authors, and what was deleted is no longer read.
+_NOT_READ = frozenset(("office:annotation", "text:tracked-changes"))
+
+
+def read(data: bytes, name: str, languages: tuple[str, str]) -> FileText:
+    files = read_zip(data, name)
+    _check(files, name)
+    parts = {}
+    for part in _PARTS:
+        if part in files:
+            xml = XmlBytes(files[part], f"{name} ({part})")
+            parts[part] = XmlText(xml, _places(xml))
+    return PackageText(data, parts)
+
+
+def _check(files: dict[str, bytes], name: str) -> None:
+    manifest = files.get("META-INF/manifest.xml")
+    if manifest is not None:
+        encryption = frozenset(("manifest:encryption-data",))
+        xml = XmlBytes(manifest, f"{name} (META-INF/manifest.xml)")
+        if any(xml.elements(encryption, _NAMESPACES)):
+            raise DocnmtError(f"{name}: encrypted\n  Save the document without a password, then translate it.")
+    kind = files.get("mimetype", b"").decode("ascii", "replace").strip()
+    if "content.xml" not in files or (kind and not kind.startswith("application/vnd.oasis.opendocument.text")):
+        is_of = f"it is of the kind {kind}" if kind else "there is no content.xml in it"
+        problem = f"not what its name says: no OpenDocument text, {is_of}"
+        raise DocnmtError(f"{name}: {problem}\n  Save it as .odt in the program that made it.")
+
+
+def _places(xml: XmlBytes) -> Iterator[MixedPlace]:
+    unseen: set[str] = set()
+    code = set(_CODE)
+
+    def inline(element: Element) -> Inline:
+        style = element.attributes.get("text:style-name")
+        if element.name in _AROUND and style not in code:
+            return Inline.UNSEEN if element.name == "text:span" and style in unseen else Inline.AROUND
+        return Inline.GAP if element.name in _GAPS else Inline.ALONE
+
+    for outermost in xml.elements(_WITH_TEXT | {"style:style"}, _NAMESPACES):
+        if outermost.name == "style:style":  # these stand before the text that uses them
+            style = outermost.attributes.get("style:name", "")
+            if outermost.attributes.get("style:parent-style-name") in code:
+                code.add(style)
+            elif _is_unseen(outermost):
+                unseen.add(style)
+            continue
+        for element in _with_text(outermost):
+            if element.attributes.get("text:style-name") in code:
+                continue
+            if place := MixedPlace.of(list(atoms_of(element, inline, _link)), collapse=True):
+                yield place
+
+
+def _with_text(element: Element) -> Iterator[Element]:
+    """The paragraphs in an element, itself and those in its notes and frames."""
+    if any(around.name in _NOT_READ for around in element.ancestors):
+        return
+    if element.name in _WITH_TEXT:
+        yield element
+    for child in element.elements:
+        yield from _with_text(child)
+
+
+def _is_unseen(style: Element) -> bool:
+    """Whether a style only says in which session a text was typed. LibreOffice cuts words apart with these."""
+    attributes = [key for child in style.elements for key in child.attributes]
+    is_text = style.attributes.get("style:family") == "text"
+    return is_text and "style:parent-style-name" not in style.attributes and all(map(_is_session, attributes))
+
+
+def _is_session(attribute: str) -> bool:
+    return attribute in ("officeooo:rsid", "officeooo:paragraph-rsid")
+
+
+def _link(element: Element) -> str:
+    """Bookmarks, comments and the like have a beginning and an end in the text."""
+    kind, _, bound = element.name.rpartition("-")
+    if element.name == "office:annotation":
+        kind, bound = element.name, "start"
+    keys = (element.attributes.get(key) for key in ("text:name", "office:name", "text:id", "text:change-id"))
+    key = next(filter(None, keys), "")
+    return f"{_BOUNDS[bound]}{kind} {key}" if bound in _BOUNDS and key else ""

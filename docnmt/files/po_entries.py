@@ -1,0 +1,212 @@
+"""gettext catalogues, entry by entry: where each string stands, what it says, how it is written again."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from docnmt.errors import DocnmtError
+
+_TOKEN = re.compile(
+    r"\s+|(?P<comment>\#[^\n]*)|(?P<keyword>[a-z_]+)(?:[ \t]*\[[ \t]*(?P<form>[0-9]{1,4})[ \t]*\])?"
+    r'|(?P<string>"(?:[^"\\\n]|\\.)*")'
+)
+_ESCAPE = re.compile(r"\\([0-7]{1,3}|x[0-9a-fA-F]{1,2}|.)", re.DOTALL)
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
+_WRITTEN = str.maketrans({"\\": "\\\\", '"': '\\"', **{value: f"\\{name}" for name, value in _ESCAPES.items()}})
+_KEYWORDS = frozenset(("domain", "msgctxt", "msgid", "msgid_plural", "msgstr"))
+# gettext's own width.
+WIDTH = 79
+
+
+@dataclass(frozen=True, slots=True)
+class PoString:
+    """A string of a catalogue, in as many pieces as it was wrapped into."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(slots=True)
+class PoEntry:
+    line: int
+    start: int  # of the first keyword
+    flags: re.Match[str] | None = None  # the comment that begins with "#,"
+    previous: int = -1  # where the first comment that begins with "#|" stands
+    fuzzy: bool = False
+    context: PoString | None = None
+    msgid: PoString | None = None
+    plural: PoString | None = None
+    forms: dict[int, PoString] = field(default_factory=dict)  # msgstr is form 0
+
+    @property
+    def is_header(self) -> bool:
+        return self.msgid is not None and not self.msgid.text and self.context is None
+
+    @property
+    def translated(self) -> bool:
+        return not self.fuzzy and all(form.text for form in self.forms.values())
+
+
+class _Reader:
+    """Follows the tokens of a catalogue."""
+
+    def __init__(self, text: str, name: str):
+        self.text, self.name = text, name
+        self._counted = 0, 1  # up to which character lines were counted, and the line there
+
+    def error(self, at: int, problem: str) -> DocnmtError:
+        remedy = "Mend the file at this place; msgfmt -c tells more."
+        return DocnmtError(f"{self.name}, line {self.line(at)}: {problem}\n  {remedy}")
+
+    def line(self, at: int) -> int:
+        counted, line = self._counted
+        line += self.text.count("\n", counted, at)
+        self._counted = at, line
+        return line
+
+    def entries(self) -> Iterator[PoEntry]:
+        """Obsolete entries, which are comments, are not among them."""
+        entry = PoEntry(0, 0)
+        at = 1 if self.text.startswith("\ufeff") else 0
+        key: re.Match[str] | None = None  # the keyword whose strings are being read
+        strings: list[re.Match[str]] = []
+        while at < len(self.text):
+            token = _TOKEN.match(self.text, at)
+            if token is None:
+                raise self.error(at, f"neither keyword, string nor comment: {self.text[at : at + 20]!r}")
+            at = token.end()
+            if token["string"]:
+                if key is None:
+                    raise self.error(token.start(), "a string without a keyword before it")
+                strings.append(token)
+                continue
+            if not (token["comment"] or token["keyword"]):
+                continue
+            if key:
+                self._add(entry, key, strings)
+            key, strings = None, []
+            if entry.forms and token["keyword"] != "msgstr":
+                yield self._checked(entry)
+                entry = PoEntry(0, 0)
+            if token["keyword"]:
+                if token["keyword"] not in _KEYWORDS:
+                    raise self.error(token.start(), f"no keyword of a catalogue: {token[0][:20]!r}")
+                key = token
+            elif entry.line:
+                raise self.error(token.start(), "a comment inside an entry")
+            else:
+                _comment(entry, token)
+        if key:
+            self._add(entry, key, strings)
+        if entry.line:
+            yield self._checked(entry)
+
+    def _add(self, entry: PoEntry, key: re.Match[str], strings: list[re.Match[str]]) -> None:
+        name = key["keyword"]
+        if not strings:
+            raise self.error(key.start(), f"{key[0]} without a string")
+        if name == "domain":
+            return
+        text = "".join(_unescaped(string[0][1:-1]) for string in strings)
+        read = PoString(strings[0].start(), strings[-1].end(), text)
+        if not entry.line:
+            entry.line, entry.start = self.line(key.start()), key.start()
+        if name == "msgstr":
+            form = int(key["form"] or 0)
+            twice = form in entry.forms
+            entry.forms[form] = read
+        else:
+            attribute = {"msgctxt": "context", "msgid": "msgid", "msgid_plural": "plural"}[name]
+            twice = getattr(entry, attribute) is not None
+            setattr(entry, attribute, read)
+        if twice:
+            raise self.error(key.start(), f"{key[0]} twice in one entry")
+
+    def _checked(self, entry: PoEntry) -> PoEntry:
+        if entry.msgid is None or not entry.forms:
+            missing = "msgid" if entry.msgid is None else "msgstr"
+            raise self.error(entry.start, f"an entry without {missing}")
+        return entry
+
+
+def _comment(entry: PoEntry, token: re.Match[str]) -> None:
+    comment = token["comment"]
+    if comment.startswith("#~"):  # obsolete: what was said before it was said of it
+        entry.flags, entry.previous, entry.fuzzy = None, -1, False
+    elif comment.startswith("#,"):
+        entry.flags = entry.flags or token
+        entry.fuzzy = entry.fuzzy or "fuzzy" in (flag.strip() for flag in comment[2:].split(","))
+    elif comment.startswith("#|") and entry.previous < 0:
+        entry.previous = token.start()
+
+
+def read_entries(text: str, name: str) -> list[PoEntry]:
+    return list(_Reader(text, name).entries())
+
+
+def decoded(data: bytes, name: str) -> tuple[str, str]:
+    """A catalogue as text, and its encoding, which its header tells."""
+    found = re.search(rb"Content-Type:[^\n]{0,100}?charset=([\w.:-]+)", data[:20_000])
+    encoding = found[1].decode() if found and found[1] != b"CHARSET" else "utf-8"
+    try:
+        return data.decode(encoding), encoding
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise DocnmtError(
+            f"{name}, line {line}: byte 0x{data[error.start]:02X} is not {encoding}, which the header tells\n"
+            "  Mend the charset in the header, or convert the file: msgconv -t UTF-8."
+        ) from None
+    except (LookupError, UnicodeError):
+        raise DocnmtError(f"{name}: unknown charset {encoding}\n  Convert the file: msgconv -t UTF-8.") from None
+
+
+def header_fields(entries: list[PoEntry]) -> dict[str, str]:
+    """What the header says, by name in lower case."""
+    header = next((entry for entry in entries if entry.is_header), None)
+    lines = header.forms[min(header.forms)].text.split("\n") if header else []
+    return {key.strip().lower(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPE.sub(_character, text) if "\\" in text else text
+
+
+def _character(escape: re.Match[str]) -> str:
+    code = escape[1]
+    if code[0] in "01234567":
+        return chr(int(code, 8) & 0xFF)
+    return chr(int(code[1:], 16)) if code[0] == "x" and len(code) > 1 else _ESCAPES.get(code, code)
+
+
+def literal(text: str, room: int, wrap: bool, newline: str) -> str:
+    """A string as the catalogue writes it: on one line if it has that `room`, else in lines that end at line breaks.
+
+    With `wrap` lines that are too long are broken at spaces, too.
+    """
+    lines = [f'"{line.translate(_WRITTEN)}"' for line in re.findall(r"[^\n]*\n|[^\n]+", text)] or ['""']
+    if len(lines) == 1 and (not wrap or _columns(lines[0]) <= room):
+        return lines[0]
+    if wrap:
+        lines = [f'"{part}"' for line in lines for part in _wrapped(line[1:-1], WIDTH - 2)]
+    return newline.join(['""', *lines])
+
+
+def _wrapped(line: str, width: int) -> Iterator[str]:
+    part, columns = "", 0
+    # Words with the spaces after them; scripts without spaces may be broken anywhere, but not before punctuation.
+    for word in re.findall(r"[\u3040-\u9fff](?:[\u3001-\u303f\uff01-\uff5e]| )*|[^ \u3040-\u9fff]+ *| +", line):
+        wide = _columns(word)
+        if part and columns + wide > width:
+            yield part
+            part, columns = "", 0
+        part += word
+        columns += wide
+    yield part
+
+
+def _columns(text: str) -> int:
+    return len(text) + sum(unicodedata.east_asian_width(c) in "WF" for c in text if c > "\u10ff")

@@ -1,0 +1,182 @@
+"""Plain text: a line is a segment; a paragraph wrapped at some width is one, too, and is wrapped again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from docnmt.decoding.characters import unspaced
+from docnmt.errors import DocnmtError
+from docnmt.files.encoding import Encoding, decoded
+from docnmt.files.proportions import columns
+from docnmt.files.segments import Segment
+
+_LINE = re.compile(r"([^\r\n]*)(\r\n|\n|\r|\Z)")
+_PREFIX = re.compile(r"[\s>]*(?:[-*+•–—·#]+\s+)?")  # indentation, what mail puts before lines, the dash of an item
+_ITEM = re.compile(r"[\s>]*(?:[-*+•–—·#]+|\(?\w{1,3}[.)])\s")
+_ENDS = re.compile(r"""[.!?:;…。！？]["'”’»)\]]*$""")
+_LETTER = re.compile(r"[^\W\d_]")
+_NARROWEST, _WIDEST = 40, 120  # columns of wrapped text; more would be lines that happen to be long
+_PIECE = re.compile(r"\S+|\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    start: int
+    end: int  # without what ends the line
+    prefix: str
+    text: str
+    ending: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Paragraph:
+    """A line, or the lines of a wrapped paragraph."""
+
+    start: int
+    end: int
+    text: str
+    width: int = 0  # 0: a line
+    first: int = 0  # columns before its first line
+    prefix: str = ""  # of all lines but the first
+    ending: str = "\n"
+
+    def wrapped(self, text: str) -> str:
+        if not self.width:
+            return text
+        lines = wrap(text, self.width - self.first, self.width - columns(self.prefix))
+        return f"{self.ending}{self.prefix}".join(lines)
+
+
+@dataclass(frozen=True)
+class PlainText:
+    text: str
+    encoding: Encoding
+    paragraphs: Sequence[_Paragraph]
+
+    @property
+    def segments(self) -> list[Segment]:
+        return [Segment(paragraph.text) for paragraph in self.paragraphs]
+
+    def write(self, translations: Sequence[Segment]) -> bytes:
+        pieces, end = [], 0
+        for paragraph, segment in zip(self.paragraphs, translations, strict=True):
+            pieces.append(self.text[end : paragraph.start])
+            unchanged = segment.text == paragraph.text
+            pieces.append(self.text[paragraph.start : paragraph.end] if unchanged else paragraph.wrapped(segment.text))
+            end = paragraph.end
+        return self.encoding.encoded("".join([*pieces, self.text[end:]]))
+
+
+def read(data: bytes, name: str, languages: tuple[str, str]) -> PlainText:
+    text, encoding = decoded(data, name)
+    if "\0" in text:
+        raise DocnmtError(
+            f"{name}: has zero bytes and is no plain text\n"
+            "  Give the file its right ending; if it is UTF-16, save it with a byte order mark or as UTF-8."
+        )
+    return PlainText(text, encoding, [p for p in _paragraphs(text) if _LETTER.search(p.text)])
+
+
+def _paragraphs(text: str) -> Iterator[_Paragraph]:
+    block: list[_Line] = []
+    for found in _LINE.finditer(text):
+        line = found[1]
+        prefix = _PREFIX.match(line)
+        assert prefix
+        content = line[prefix.end() :].rstrip()
+        if content:
+            start = found.start() + prefix.end()
+            block.append(_Line(start, start + len(content), prefix[0], content, found[2]))
+        else:
+            yield from _in_block(block)
+            block = []
+    yield from _in_block(block)
+
+
+def _in_block(lines: list[_Line]) -> Iterator[_Paragraph]:
+    """Items of a list in a block of lines may be wrapped, too."""
+    run: list[_Line] = []
+    for line in lines:
+        if run and _ITEM.match(line.prefix + line.text):
+            yield from _in_run(run)
+            run = []
+        run.append(line)
+    yield from _in_run(run)
+
+
+def _in_run(lines: list[_Line]) -> Iterator[_Paragraph]:
+    longest = max((len(line.prefix) + len(line.text) for line in lines), default=0)
+    width = max(map(_columns, lines)) if 0 < longest <= _WIDEST else 0
+    if not _is_wrapped(lines, width):
+        yield from (_Paragraph(line.start, line.end, line.text) for line in lines)
+        return
+    pieces = [lines[0].text]
+    for line in lines[1:]:
+        last = pieces[-1][-1]
+        pieces.append(("" if last in "-—" or (unspaced(last) and unspaced(line.text[0])) else " ") + line.text)
+    yield _Paragraph(
+        lines[0].start,
+        lines[-1].end,
+        "".join(pieces),
+        width,
+        columns(lines[0].prefix),
+        lines[1].prefix,
+        lines[0].ending,
+    )
+
+
+def _is_wrapped(lines: list[_Line], width: int) -> bool:
+    """Whether each line is as long as it could be: the next one's first word had no room. And as that may be so by
+    chance in few lines, most do not end as sentences do."""
+    inner = lines[:-1]
+    if not inner or not _NARROWEST <= width <= _WIDEST:
+        return False
+    if any(line.prefix != lines[1].prefix for line in lines[2:]):
+        return False
+    short = sum(_has_room(line, following, width) for line, following in zip(inner, lines[1:], strict=True))
+    ended = sum(_ENDS.search(line.text) is not None for line in inner)
+    return 10 * short <= len(inner) and 2 * ended < len(inner)
+
+
+def _columns(line: _Line) -> int:
+    text = line.prefix + line.text
+    return len(text) if text.isascii() else columns(text)
+
+
+def _has_room(line: _Line, following: _Line, width: int) -> bool:
+    word = following.text.split(maxsplit=1)[0]
+    used, first = _columns(line), following.text[0]
+    return used + 2 <= width if unspaced(first) else used + 1 + columns(word) <= width
+
+
+def wrap(text: str, first: int, width: int) -> list[str]:
+    """Lines of a width, the first one of another; a word that is too long has a line of its own."""
+    lines: list[str] = []
+    line, used, limit = "", 0, max(1, first)
+    for piece in _pieces(text):
+        if piece.isspace():
+            line, used = line + piece, used + len(piece)
+            continue
+        needed = columns(piece)
+        if used + needed > limit and line.strip():
+            lines.append(line.rstrip())
+            line, used, limit = "", 0, max(1, width)
+        line, used = line + piece, used + needed
+    return [*lines, line.rstrip()]
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Words and spaces; a script without spaces may be broken before any character but a mark."""
+    for found in _PIECE.finditer(text):
+        if found[0].isascii():
+            yield found[0]
+            continue
+        piece = ""
+        for character in found[0]:
+            if unspaced(character) and piece:
+                yield piece
+                piece = ""
+            piece += character
+        yield piece

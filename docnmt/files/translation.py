@@ -1,0 +1,273 @@
+"""A file through a translator: its segments into sentences, these into another language, and back into the file.
+
+>>> docnmt.files.translate_file(translator, "letter.docx", "lettre.docx")
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Unpack, cast
+
+from docnmt.document import Document
+from docnmt.errors import DocnmtError
+from docnmt.files.kinds import read_document
+from docnmt.files.marks import Links, place
+from docnmt.files.placeholders import counts, find, put_back, take_out, without
+from docnmt.files.segments import FileText, Mark, Segment
+from docnmt.files.sentences import split
+from docnmt.files_on_disk import write_atomically
+
+if TYPE_CHECKING:
+    from docnmt.decoding.results import Changes, Options
+    from docnmt.decoding.translator import Translator
+
+LARGEST = 256 << 20  # bytes
+BLOCK = 256  # sentences translated at a time: what is lost at most when a long file is stopped
+_UNSPACED = frozenset({"zh", "ja", "th", "lo", "km", "my", "yue", "wuu"})  # languages without spaces between sentences
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    text: str
+    marks: tuple[Mark, ...] = ()
+    gap: str = ""  # the space before it, in its segment
+    translate: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Translated:
+    text: str
+    marks: tuple[Mark, ...] = ()
+
+
+class FileSentences:
+    """A file that was read, as sentences."""
+
+    def __init__(self, data: bytes, name: str, languages: tuple[str, str]):
+        self.name, self.languages = name, languages
+        self.file: FileText = _read(data, name, languages)
+        self.sentences: list[Sentence] = []
+        self.segments: list[tuple[Segment, int, str]] = []  # with its number of sentences, and the space after them
+        for segment in self.file.segments:
+            sentences, rest = sentences_of(segment, languages[0])
+            self.sentences += sentences
+            self.segments.append((segment, len(sentences), rest))
+        self.texts = [sentence.text for sentence in self.sentences]
+
+    def __len__(self) -> int:
+        return len(self.sentences)
+
+    def blocks(self) -> Iterator[range]:
+        """A file without sentences has a block, too: there is something to write."""
+        for start in range(0, max(1, len(self)), BLOCK):
+            yield range(start, min(start + BLOCK, len(self)))
+
+    def translate(self, translator: Translator, block: range, options: Options) -> list[Translated]:
+        """The sentences of a block, in the context of the whole file."""
+        wanted = {n: self.texts[n] for n in block if self.sentences[n].translate}
+        found = self._decode(translator, block, wanted, options)
+        spoilt = [n for n, text in found.items() if counts(text) != counts(self.texts[n])]
+        bare = {n: take_out(self.texts[n], find(self.texts[n]), self.sentences[n].marks) for n in spoilt}
+        again = self._decode(translator, block, {n: bare[n].text for n in spoilt}, options)
+        found |= {n: without(text).strip() for n, text in again.items()}
+
+        pairs: dict[int, tuple[str, str]] = {}
+        for n, text in found.items():
+            if text and (n in bare or self.sentences[n].marks):
+                pairs[n] = (bare[n].text if n in bare else self.texts[n], text)
+        links = dict(zip(pairs, _align(translator, list(pairs.values())), strict=True))
+
+        done = []
+        for n in block:
+            sentence, text = self.sentences[n], found.get(n, "")
+            if not text:  # nothing to translate, or no words for it: better the sentence as it is than none
+                done.append(Translated(sentence.text, sentence.marks))
+                continue
+            if n in bare:
+                placed = place(bare[n].text, text, bare[n].marks, links[n])
+                text, marks = put_back(text, placed, bare[n])
+            else:
+                marks = place(sentence.text, text, sentence.marks, links.get(n, ()))
+            done.append(Translated(text, tuple(mark for _, mark in marks)))
+        return done
+
+    def translated(
+        self, translator: Translator, options: Options, tick: Callable[[int], object] = lambda count: None
+    ) -> bytes:
+        """All of the file in one go."""
+
+        def sentences() -> Iterator[Translated]:
+            for block in self.blocks():
+                yield from self.translate(translator, block, options)
+                tick(len(block))
+
+        return self.write(sentences())
+
+    def write(self, translations: Iterator[Translated]) -> bytes:
+        """The file with the translations of all its sentences."""
+        segments, source = [], iter(self.sentences)
+        for segment, count, rest in self.segments:
+            pieces = [(next(source), next(translations)) for _ in range(count)]
+            segments.append(joined(segment, pieces, rest, self.languages))
+        return self.file.write(segments)
+
+    def _decode(
+        self, translator: Translator, block: range, wanted: Mapping[int, str], options: Options
+    ) -> dict[int, str]:
+        """Translates some sentences of a block, given as they are to be read; the others are context only."""
+        if not wanted:
+            return {}
+        rule = translator.rule(options.context)
+        first = max(0, block.start - rule.spec.previous) if rule else block.start
+        last = min(len(self), block.stop + rule.spec.following) if rule else block.stop
+        changes = cast("Changes", vars(options))
+        around = tuple(self.texts[first:last])
+        if rule is not None and rule.remembers:  # it needs its own translations of the sentences before
+            document = Document(self.name, tuple(wanted.get(n, self.texts[n]) for n in range(first, last)))
+            (result,) = translator.translate_documents([document], **changes)
+        else:  # an empty sentence costs nothing
+            document = Document(self.name, tuple(wanted.get(n, "") for n in range(first, last)))
+            contexts = [Document(self.name, around)]
+            (result,) = translator.translate_documents([document], context_from=contexts, **changes)
+        return {n: result.sentences[n - first].text.strip() for n in wanted}
+
+
+def _read(data: bytes, name: str, languages: tuple[str, str]) -> FileText:
+    try:
+        return read_document(data, name, languages)
+    except (DocnmtError, OSError):
+        raise
+    except Exception as error:  # a file can be broken in ways that nobody thought of
+        raise DocnmtError(
+            f"{name}: cannot be read ({type(error).__name__}: {error})\n"
+            "  It may be damaged: see if the program it comes from opens it, and save it anew."
+        ) from error
+
+
+def sentences_of(segment: Segment, language: str) -> tuple[list[Sentence], str]:
+    """The sentences of a segment with their marks, and the space after the last one."""
+    spans = find(segment.text)
+    places: list[tuple[int, int]] = []
+    at = 0
+    for piece in split(segment.text, language, spans):
+        content = piece.strip()
+        if content:
+            start = at + len(piece) - len(piece.lstrip())
+            places.append((start, start + len(content)))
+        at += len(piece)
+    if not places:
+        return [], segment.text
+    sentences, end = [], 0
+    for (start, stop), marks in zip(places, _shared_out(segment.marks, places), strict=True):
+        text = segment.text[start:stop]
+        kept = tuple(replace(mark, at=min(max(mark.at - start, 0), stop - start)) for mark in marks)
+        translate = segment.translate and any(map(str.isalpha, without(text)))
+        sentences.append(Sentence(text, kept, segment.text[end:start], translate))
+        end = stop
+    return sentences, segment.text[end:]
+
+
+def _shared_out(marks: Sequence[Mark], places: Sequence[tuple[int, int]]) -> list[list[Mark]]:
+    """The marks of each sentence. Between two, what opens goes to the second, what closes to the first, what stands
+    alone to the one it touches. Never does a pair close before it opens."""
+    shares: list[list[Mark]] = [[] for _ in places]
+    opened: dict[int, int] = {}
+    n = 0
+    for mark in marks:
+        while n + 1 < len(places) and places[n + 1][0] <= mark.at:
+            n += 1
+        # Here the mark is inside sentence n, or behind it and before the next.
+        at = n
+        begins, ends = mark.at <= places[n][0], mark.at >= places[n][1]
+        opens = mark.pair and not mark.closing
+        if ends and opens and n + 1 < len(places):
+            at = n + 1
+        elif begins and mark.pair and mark.closing and n > 0 and opened.get(mark.pair, n) < n:
+            at = n - 1
+        if opens:
+            opened[mark.pair] = at
+        elif mark.pair:
+            at = max(at, opened.get(mark.pair, 0))
+        shares[at].append(mark)
+    return shares
+
+
+def joined(
+    segment: Segment, pieces: Sequence[tuple[Sentence, Translated]], rest: str, languages: tuple[str, str]
+) -> Segment:
+    """The segment in the other language."""
+    text: list[str] = []
+    marks: list[Mark] = []
+    length = 0
+    unchanged = True
+    for n, (sentence, translation) in enumerate(pieces):
+        same = translation.text == sentence.text
+        gap = sentence.gap if n == 0 or (unchanged and same) else _gap(sentence.gap, languages)
+        marks += (replace(mark, at=length + len(gap) + mark.at) for mark in translation.marks)
+        text += (gap, translation.text)
+        length += len(gap) + len(translation.text)
+        unchanged = same
+    whole = "".join([*text, rest])
+    # Marks may stand in the space between sentences: of an unchanged text they stay where they are.
+    return segment if whole == segment.text or not pieces else Segment(whole, tuple(marks), segment.translate)
+
+
+def _gap(gap: str, languages: tuple[str, str]) -> str:
+    source, target = (language.replace("_", "-").partition("-")[0].lower() in _UNSPACED for language in languages)
+    if source and not target:
+        return gap or " "
+    if target and not source:
+        return "" if gap.isspace() and gap.strip(" \u00a0\u202f") == "" else gap
+    return gap
+
+
+def _align(translator: Translator, pairs: list[tuple[str, str]]) -> Sequence[Links]:
+    if not pairs:
+        return []
+    from docnmt.decoding.alignment import align
+
+    return align(translator, pairs)
+
+
+# ---- from file to file ----
+
+
+def languages_of(translator: Translator) -> tuple[str, str]:
+    return translator.card.source_language, translator.card.target_language
+
+
+def translate_bytes(translator: Translator, data: bytes, name: str, **changes: Unpack[Changes]) -> bytes:
+    """The file `data`, whose kind its name tells, in the other language."""
+    options = replace(translator.options, **changes)
+    return FileSentences(data, name, languages_of(translator)).translated(translator, options)
+
+
+def translate_file(translator: Translator, path: str | Path, out: str | Path, **changes: Unpack[Changes]) -> None:
+    if Path(out).exists() and os.path.samefile(path, out):
+        raise DocnmtError(f"{path}: would be written over by its own translation\n  Give another name.")
+    data = translate_bytes(translator, read_bytes(path), str(path), **changes)
+    with write_atomically(out, binary=True) as file:
+        file.write(data)
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """All of a file, if it is one and has a size that can be worked with."""
+    try:
+        found = os.stat(path)
+        if stat.S_ISDIR(found.st_mode):
+            raise DocnmtError(f"{path}: is a folder, not a file\n  Name the files inside it.")
+        if not stat.S_ISREG(found.st_mode):
+            raise DocnmtError(f"{path}: is no regular file\n  Copy what it gives into a file.")
+        with open(path, "rb") as file:
+            data = file.read(LARGEST + 1) if found.st_size <= LARGEST else b""
+    except FileNotFoundError:
+        raise DocnmtError(f"{path}: no such file\n  Check the path; it is taken from the current folder.") from None
+    except OSError as error:
+        raise DocnmtError(f"{path}: {error.strerror}\n  Check the path and its permissions.") from None
+    if found.st_size > LARGEST or len(data) > LARGEST:
+        raise DocnmtError(f"{path}: has more than {LARGEST >> 20} MB\n  Split it into smaller files.")
+    return data

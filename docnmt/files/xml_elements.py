@@ -1,0 +1,242 @@
+"""The elements of an XML file and the bytes each one stands in, so that a change can leave all other bytes alone."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from xml.parsers import expat
+
+from docnmt.errors import DocnmtError
+
+MAX_DEPTH = 250  # of elements inside each other; the deepest tables of real documents come to a few dozen
+_CHUNK = 1 << 20
+_XML = "http://www.w3.org/XML/1998/namespace"
+_DECLARED = re.compile(rb"""^<\?xml[^>]*?\sencoding\s*=\s*["']([A-Za-z][\w.-]*)["']""")
+_BYTE_ORDER = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be", b"<\0": "utf-16-le", b"\0<": "utf-16-be"}
+_ATTRIBUTE = re.compile(r"""\s([^\s=]+)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
+
+
+@dataclass(slots=True, eq=False)
+class Text:
+    """Characters as a reader sees them; one stretch of text may come in several of these."""
+
+    start: int
+    text: str
+    end: int = -1
+
+
+@dataclass(slots=True, eq=False)
+class Aside:
+    """A comment, a processing instruction or the name of an entity that nobody explains."""
+
+    start: int
+    end: int = -1
+
+
+@dataclass(slots=True, eq=False)
+class Element:
+    """An element: `start` to `inner` is its start tag, `inner` to `outer` its content, `outer` to `end` its end tag."""
+
+    name: str  # with the prefix that the reader gave to the namespace, whatever the file's own is
+    attributes: dict[str, str]
+    parent: Element | None
+    start: int
+    inner: int = -1
+    outer: int = -1
+    end: int = -1
+    children: list[Element | Text | Aside] = field(default_factory=list)
+
+    @property
+    def elements(self) -> Iterator[Element]:
+        return (child for child in self.children if isinstance(child, Element))
+
+    @property
+    def ancestors(self) -> Iterator[Element]:
+        """This element and those around it."""
+        element: Element | None = self
+        while element:
+            yield element
+            element = element.parent
+
+    def find(self, name: str) -> Element | None:
+        return next((child for child in self.elements if child.name == name), None)
+
+    def walk(self) -> Iterator[Element]:
+        """This element and those inside it, in the order of the file."""
+        yield self
+        for child in self.elements:
+            yield from child.walk()
+
+    def text(self) -> str:
+        """All text in it, at any depth."""
+        parts = (c.text if isinstance(c, Text) else c.text() for c in self.children if not isinstance(c, Aside))
+        return "".join(parts)
+
+
+class XmlBytes:
+    """The bytes of an XML file. `name` is the file's, for errors."""
+
+    def __init__(self, data: bytes, name: str):
+        self.data, self.name = data, name
+        marked = next((codec for order, codec in _BYTE_ORDER.items() if data.startswith(order)), "")
+        declared = _DECLARED.match(data.removeprefix(codecs.BOM_UTF8))
+        self.codec = marked or (declared[1].decode() if declared else "utf-8")
+        self.root: Element | None = None  # without its content; known once elements were read
+
+    def elements(self, wanted: frozenset[str], namespaces: Mapping[str, str]) -> Iterator[Element]:
+        """The outermost elements with a wanted name, each with all that is in it, in the order of the file.
+
+        `namespaces` gives the prefixes for names; elements of other namespaces have their address in braces. The
+        elements around a wanted one are known as its ancestors, without their contents.
+        """
+        builder = _Builder(self.name, wanted, namespaces)
+        try:
+            for start in range(0, max(len(self.data), 1), _CHUNK):
+                last = start + _CHUNK >= len(self.data)
+                builder.parser.Parse(self.data[start : start + _CHUNK], last)
+                self.root = builder.root
+                yield from builder.ready
+                builder.ready.clear()
+        except expat.ExpatError as error:
+            problem = f"not well-formed XML ({expat.errors.messages[error.code]})"
+            raise _bad(
+                self.name, problem, "Open it in the program that made it and save it again.", error.lineno
+            ) from error
+        except (ValueError, LookupError) as error:
+            raise _bad(self.name, f"text in {self.codec}, which is not read", "Save it in UTF-8.") from error
+        builder.end(len(self.data))
+        yield from builder.ready
+
+    def encode(self, text: str) -> bytes:
+        return text.encode(self.codec, "xmlcharrefreplace")
+
+    def decode(self, start: int, end: int) -> str:
+        return self.data[start:end].decode(self.codec)
+
+    def tag_name(self, element: Element) -> str:
+        """The name as it stands in the file, with the file's own prefix."""
+        return re.split(r"[\s/>]", self.decode(element.start, element.inner)[1:], maxsplit=1)[0]
+
+    def attribute(self, element: Element, name: str) -> tuple[int, int] | None:
+        """Where the value of an attribute stands, between its quotes. The name is as the file spells it."""
+        tag = self.decode(element.start, element.inner)
+        for found in _ATTRIBUTE.finditer(tag):
+            if found[1] == name:
+                start, end = found.span(2 if found[2] is not None else 3)
+                before = element.start + len(self.encode(tag[:start]))
+                return before, before + len(self.encode(tag[start:end]))
+        return None
+
+    def tag_end(self, element: Element) -> int:
+        """Where a further attribute can be written into the start tag."""
+        tag = self.decode(element.start, element.inner)
+        return element.start + len(self.encode(tag.removesuffix(">").removesuffix("/")))
+
+
+def _bad(name: str, problem: str, remedy: str, line: int = 0) -> DocnmtError:
+    return DocnmtError(f"{name}, line {line}: {problem}\n  {remedy}" if line else f"{name}: {problem}\n  {remedy}")
+
+
+class _Builder:
+    """Makes elements of what the parser finds: it tells where something begins, and so where the last one ended."""
+
+    def __init__(self, name: str, wanted: frozenset[str], namespaces: Mapping[str, str]):
+        self.ready: list[Element] = []
+        self.root: Element | None = None
+        self._name, self._wanted = name, wanted
+        self._prefixes = {**namespaces, _XML: "xml"}
+        self._names: dict[str, str] = {}
+        self._around: list[Element] = []
+        self._inside = 0  # how many of those around are wanted ones or in a wanted one
+        self._section: list[str] | None = None
+        self._section_start = 0
+        self._unended: tuple[Element | Text | Aside, str] | None = None
+        self.parser = parser = expat.ParserCreate(namespace_separator=" ")
+        parser.StartElementHandler = self._start_tag
+        parser.EndElementHandler = self._end_tag
+        parser.CharacterDataHandler = self._text
+        parser.CommentHandler = self._aside
+        parser.ProcessingInstructionHandler = self._aside
+        parser.SkippedEntityHandler = self._aside
+        parser.StartCdataSectionHandler = self._start_section
+        parser.EndCdataSectionHandler = self._end_section
+        parser.StartDoctypeDeclHandler = self._doctype
+
+    def end(self, here: int) -> None:
+        """What came last ends here."""
+        if self._unended:
+            last, place = self._unended
+            setattr(last, place, here)
+            if place == "end" and isinstance(last, Element) and last.name in self._wanted and not self._inside:
+                self.ready.append(last)
+            self._unended = None
+
+    def _start_tag(self, name: str, attributes: dict[str, str]) -> None:
+        here = self.parser.CurrentByteIndex
+        self.end(here)
+        if len(self._around) >= MAX_DEPTH:
+            problem = f"elements inside each other, more than {MAX_DEPTH} deep"
+            raise _bad(self._name, problem, "No document needs as many: it is not read.", self.parser.CurrentLineNumber)
+        parent = self._around[-1] if self._around else None
+        named = {self._short(key): value for key, value in attributes.items()}
+        element = Element(self._short(name), named, parent, here)
+        self.root = self.root or element
+        if self._inside and parent:
+            parent.children.append(element)
+        self._inside += bool(self._inside) or element.name in self._wanted
+        self._around.append(element)
+        self._unended = element, "inner"
+
+    def _end_tag(self, name: str) -> None:
+        here = self.parser.CurrentByteIndex
+        self.end(here)
+        element = self._around.pop()
+        element.outer = here
+        self._inside -= bool(self._inside)
+        self._unended = element, "end"
+
+    def _text(self, text: str) -> None:
+        if self._section is not None:
+            self._section.append(text)
+            return
+        here = self.parser.CurrentByteIndex
+        self.end(here)
+        if self._inside:
+            self._add(Text(here, text))
+
+    def _start_section(self) -> None:
+        """<![CDATA[ ... ]]>: its text cannot be parted from the signs around it."""
+        self._section, self._section_start = [], self.parser.CurrentByteIndex
+        self.end(self._section_start)
+
+    def _end_section(self) -> None:
+        if self._section is not None and self._inside:
+            self._add(Text(self._section_start, "".join(self._section)))
+        self._section = None
+
+    def _aside(self, *_: object) -> None:
+        here = self.parser.CurrentByteIndex
+        self.end(here)
+        if self._inside:
+            self._add(Aside(here))
+
+    def _add(self, child: Text | Aside) -> None:
+        self._around[-1].children.append(child)
+        self._unended = child, "end"
+
+    def _doctype(self, name: str, system: str | None, public: str | None, internal: int) -> None:
+        # The only place for entities that grow; a DTD that is only named is never fetched.
+        if internal:
+            problem = "declarations in the DOCTYPE, which can be made to fill up memory"
+            raise _bad(self._name, problem, "Remove what stands there between [ and ].", self.parser.CurrentLineNumber)
+
+    def _short(self, name: str) -> str:
+        if name not in self._names:
+            address, _, local = name.rpartition(" ")
+            prefix = self._prefixes.get(address)
+            if prefix is None:
+                local = f"{{{address}}}{local}" if address else local
+            self._names[name] = f"{prefix}:{local}" if prefix else local
+        return self._names[name]

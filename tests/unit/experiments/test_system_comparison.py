@@ -1,0 +1,93 @@
+"""All systems beside each other: which stand in the table, and contexts that do not belong."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from docnmt.config import DocumentStepConfig, EvaluationConfig, Recipe, SentenceStepConfig
+from docnmt.errors import DocnmtError
+from docnmt.evaluation.contrastive.items import Item
+from docnmt.experiments.system_comparison import all_systems, read_questions, with_foreign_contexts
+from docnmt.experiments.tables import Systems
+from docnmt.systems import SYSTEMS
+
+RECIPE = Recipe(sentence=SentenceStepConfig(updates=100), document=DocumentStepConfig(updates=50))
+
+
+def item(document: str, *previous: str) -> Item:
+    return Item(
+        document,
+        "sense",
+        (f"source of {document}",),
+        (f"right of {document}",),
+        ((f"wrong of {document}",),),
+        distance=1,
+        previous=previous,
+        previous_target=tuple(text.upper() for text in previous),
+    )
+
+
+ITEMS = [
+    item("one", "a1", "a2"),
+    item("one", "a1", "a2", "a3"),
+    item("two", "b1"),
+    item("three", "c1", "c2", "c3", "c4"),
+]
+
+
+def test_every_system_of_the_registry_is_compared_once():
+    kinds = [
+        (run.recipe.model.kind, run.recipe.context.kind if run.step == "document" else "none", entry.authors)
+        for entry in all_systems(Systems(RECIPE))
+        for run in entry.runs
+    ]
+    assert {kind[:2] for kind in kinds} == set(SYSTEMS)
+    assert len(set(kinds)) == len(kinds) == len(SYSTEMS) + 1  # concat comes in two kinds
+
+
+def test_each_starts_from_the_base_that_it_is_told_against():
+    for entry in all_systems(Systems(RECIPE, seeds=2)):
+        assert len(entry.runs) == 2
+        for run, base in zip(entry.runs, entry.baseline, strict=bool(entry.baseline)):
+            assert run.start == base and run.recipe.model.kind == base.recipe.model.kind
+
+
+def test_this_work_is_the_recipes_own_model():
+    systems = Systems(replace(RECIPE, context=replace(RECIPE.context, previous=3)))
+    assert all_systems(systems)[-1].runs == systems.document()
+
+
+def test_foreign_contexts_come_from_another_document_and_are_as_long():
+    for seed in range(20):
+        for own, other in zip(ITEMS, with_foreign_contexts(ITEMS, seed), strict=True):
+            assert (other.source, other.right, other.wrong) == (own.source, own.right, own.wrong)
+            assert len(other.previous) == min(3, len(own.previous))  # no other document has four
+            assert not set(other.previous) & set(own.previous)
+            assert other.previous_target == tuple(text.upper() for text in other.previous)
+
+
+def test_the_nearest_sentences_of_the_other_document_are_taken():
+    (first, *_) = with_foreign_contexts([ITEMS[0], ITEMS[3]], 1)
+    assert first.previous == ("c3", "c4")
+
+
+def test_the_same_seed_gives_the_same_contexts():
+    many = [item(f"d{n}", f"{n} a", f"{n} b") for n in range(30)]
+    assert with_foreign_contexts(many, 3) == with_foreign_contexts(many, 3) != with_foreign_contexts(many, 4)
+
+
+def test_a_set_of_one_document_is_refused():
+    with pytest.raises(DocnmtError, match=r"document one: .*no other.*\n.*two documents"):
+        with_foreign_contexts(ITEMS[:2], 1)
+
+
+def test_without_a_contrastive_set_there_are_no_questions():
+    assert read_questions(RECIPE) == []
+
+
+def test_a_contrastive_set_that_is_not_there_is_found_before_training(tmp_path):
+    recipe = replace(RECIPE, evaluation=EvaluationConfig(contrastive=str(tmp_path / "none.jsonl")))
+    with pytest.raises(DocnmtError, match=r"none\.jsonl"):
+        read_questions(recipe)
