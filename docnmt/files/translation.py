@@ -35,6 +35,7 @@ class Sentence:
     text: str
     marks: tuple[Mark, ...] = ()
     gap: str = ""  # the space before it, in its segment
+    between: tuple[Mark, ...] = ()  # marks that stand alone inside that space, counted from its begin
     translate: bool = True
 
 
@@ -162,13 +163,32 @@ def sentences_of(segment: Segment, language: str) -> tuple[list[Sentence], str]:
     if not places:
         return [], segment.text
     sentences, end = [], 0
-    for (start, stop), marks in zip(places, _shared_out(segment.marks, places), strict=True):
+    own, between = _between(segment.marks, places)
+    for (start, stop), marks, before in zip(places, _shared_out(own, places), between, strict=True):
         text = segment.text[start:stop]
         kept = tuple(replace(mark, at=min(max(mark.at - start, 0), stop - start)) for mark in marks)
         translate = segment.translate and any(map(str.isalpha, without(text)))
-        sentences.append(Sentence(text, kept, segment.text[end:start], translate))
+        sentences.append(Sentence(text, kept, segment.text[end:start], before, translate))
         end = stop
     return sentences, segment.text[end:]
+
+
+def _between(marks: Sequence[Mark], places: Sequence[tuple[int, int]]) -> tuple[list[Mark], list[tuple[Mark, ...]]]:
+    """The marks that belong to a sentence; and for each sentence those that stand alone in the space before it, with
+    space on both sides. One after a mark that opens there is inside of what that opens."""
+    own: list[Mark] = []
+    found: list[list[Mark]] = [[] for _ in places]
+    n, opened = 0, False
+    for mark in marks:
+        while n + 1 < len(places) and places[n + 1][0] <= mark.at:
+            n, opened = n + 1, False
+        in_space = n + 1 < len(places) and places[n][1] < mark.at
+        if in_space and not mark.pair and not opened:
+            found[n + 1].append(replace(mark, at=mark.at - places[n][1]))
+        else:
+            own.append(mark)
+            opened = opened or (in_space and bool(mark.pair) and not mark.closing)
+    return own, [tuple(each) for each in found]
 
 
 def _shared_out(marks: Sequence[Mark], places: Sequence[tuple[int, int]]) -> list[list[Mark]]:
@@ -176,7 +196,7 @@ def _shared_out(marks: Sequence[Mark], places: Sequence[tuple[int, int]]) -> lis
     alone to the one it touches. Never does a pair close before it opens."""
     shares: list[list[Mark]] = [[] for _ in places]
     opened: dict[int, int] = {}
-    n = 0
+    n = last = 0
     for mark in marks:
         while n + 1 < len(places) and places[n + 1][0] <= mark.at:
             n += 1
@@ -192,7 +212,10 @@ def _shared_out(marks: Sequence[Mark], places: Sequence[tuple[int, int]]) -> lis
             opened[mark.pair] = at
         elif mark.pair:
             at = max(at, opened.get(mark.pair, 0))
+        else:
+            at = max(at, last)  # behind a mark that opens the next sentence it belongs there, too
         shares[at].append(mark)
+        last = at
     return shares
 
 
@@ -207,6 +230,7 @@ def joined(
     for n, (sentence, translation) in enumerate(pieces):
         same = translation.text == sentence.text
         gap = sentence.gap if n == 0 or (unchanged and same) else _gap(sentence.gap, languages)
+        marks += (replace(mark, at=length + min(mark.at, len(gap))) for mark in sentence.between)
         marks += (replace(mark, at=length + len(gap) + mark.at) for mark in translation.marks)
         text += (gap, translation.text)
         length += len(gap) + len(translation.text)

@@ -265,3 +265,17 @@ def test_bytes_that_are_nothing_give_an_error_or_come_back(name, data):
             pytest.skip(f"{name} is not read here")
         return
     assert translate_bytes(Fake(lambda s: s), data, name) == data
+
+
+def test_a_mark_alone_between_two_sentences_keeps_its_space():
+    segment = Segment("Il part.  Elle vient.", (Mark(9, "<code>"),))
+    pieces, rest = sentences_of(segment, "fr")
+    told = joined(segment, [(s, Translated(s.text.upper())) for s in pieces], rest, ("fr", "en"))
+    assert (told.text, told.marks) == ("IL PART.  ELLE VIENT.", (Mark(9, "<code>"),))
+
+
+def test_a_mark_inside_a_pair_that_opens_between_sentences_stays_inside():
+    marks = (Mark(9, "<b>", 1), Mark(10, "<code>"), Mark(22, "</b>", 1, closing=True))
+    first, second = sentences_of(Segment("Il part.   Elle vient.", marks), "fr")[0]
+    assert first.marks == () and second.between == ()
+    assert [mark.code for mark in second.marks] == ["<b>", "<code>", "</b>"]
