@@ -13,8 +13,12 @@ from typing import IO, Any
 
 @contextmanager
 def write_atomically(path: str | Path, binary: bool = False) -> Iterator[IO[Any]]:
-    """A file that takes its name only once it is whole and on disk."""
+    """A file that takes its name only once it is whole and on disk. A device or a pipe is written to as it is."""
     path = Path(path)
+    if path.exists() and not path.is_file() and not path.is_dir():
+        with open(path, "wb") if binary else open(path, "w", encoding="utf-8", newline="\n") as f:
+            yield f
+        return
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with open(temporary, "wb") if binary else open(temporary, "w", encoding="utf-8", newline="\n") as f:

@@ -17,7 +17,7 @@ PUNCTUATION = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 _ENTITY = r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});"
 _NEXT = re.compile(
     rf"(?P<escape>\\[{re.escape(PUNCTUATION)}])"
-    r"|(?P<broken>(?:\\| {2,})\n)|(?P<newline>\n)"
+    r"|(?P<broken>(?:\\|(?<! ) {2,}+)\n)|(?P<newline>\n)"
     r"|(?P<ticks>`+)|(?P<delimiters>\*+|_+|~+)|(?P<bracket>!?\[)|(?P<closing>\])"
     rf"|(?P<entity>{_ENTITY})"
     r"|(?P<opaque><[A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>]*>|<[\w.!#$%&'*+/=?^`{|}~-]{1,64}@[\w.-]{1,255}>"

@@ -30,7 +30,7 @@ _BLOCK_START = re.compile(
 _BEFORE = re.compile(r"\d{1,9}(?=[.)](?:\s|\0|$))|\[(?:[^\[\]\\]|\\.)+\](?=:)")
 _NO_LINE_START = re.compile(r"[#>+*=~|:<_0-9!?$-]|\[\^|\\[-+#>=]")
 _CLOSING_HASHES = re.compile(r"(?:^|(?<=\s))(#+)\s*$")
-_LINE_MARKS = re.compile(r"[ \t]*(?:\r\n?|\n)[ \t>]*")
+_LINE_MARKS = re.compile(r"(?<![ \t])[ \t]*+(?:\r\n?|\n)[ \t>]*")
 _TAGS = {"*": "em", "_": "em", "**": "strong", "__": "strong", "~": "del", "~~": "del"}
 _EMPHASIZED = re.compile(r"(\*\*?|__?|~~?)(.+)\1", re.DOTALL)
 _LONE_LINK = re.compile(r"\[(?!\^)|<[^\s>]+[:@][^\s>]*>|.*<a\s", re.IGNORECASE)

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from docnmt.files.inline import paired, with_marks
 from docnmt.files.segments import Mark, Segment
 
-_BREAK = re.compile(r"[ \xa0]*[\n\t\r\v\f\a\b][\s\a\b]*")
+# Spaces are looked at from the first of them only, or a long run of them would take time by the square.
+_BREAK = re.compile(r"(?<![ \xa0])[ \xa0]*+[\n\t\r\v\f\a\b][\s\a\b]*")
 _INSIDE = re.compile(
     r"(?P<wrap>\n)"
     r"|(?P<tag></?[A-Za-z0-9][\w:.-]*(?:\s[^<>]*)?/?>"
@@ -127,4 +128,4 @@ def _plain(raw: str) -> tuple[str, tuple[Mark, ...], dict[int, str]]:
 def _written(segment: Segment, entities: dict[int, str]) -> str:
     written = with_marks(segment.text, segment.marks, lambda text: text.translate(entities))
     # The space that a line break stood for goes where the line break goes.
-    return re.sub(" *\n *", "\n", written) if any(mark.code == "\n" for mark in segment.marks) else written
+    return re.sub("(?<! ) *+\n *", "\n", written) if any(mark.code == "\n" for mark in segment.marks) else written

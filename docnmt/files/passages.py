@@ -10,10 +10,11 @@ from enum import Enum
 from itertools import groupby
 
 from docnmt.files.inline import nested
+from docnmt.files.runs import is_word
 from docnmt.files.segments import Mark, Segment
 
 _SPACES = re.compile("[ \t\r\n]+")
-_LINE_END = re.compile(r"([^\S\n]*\n\s*)")
+_LINE_END = re.compile(r"((?<![^\S\n])[^\S\n]*+\n\s*)")  # never begun amid spaces: long runs of them cost time
 
 
 def has_letters(text: str) -> bool:
@@ -135,13 +136,16 @@ class Passage:
         self.trail = whole[len(text) :]
         held = tuple(replace(mark, at=min(mark.at, len(text))) for mark in marks)
         self.segment = Segment(text, held, translate)
+        # The marks that touch no word, with their places: they may stand for a word, and touch none later.
+        self._free = {m.code: m.at for m in held if not (m.pair or atoms[int(m.code)].gap or _touches(text, m.at))}
 
     def atoms(self, translation: Segment) -> Iterator[str | Atom]:
         """The translation's text and marks in the order in which to write them."""
         if Counter(_names(translation.marks)) != Counter(_names(self.segment.marks)):
             raise ValueError(f"a translation with other marks: {translation.marks} for {self.segment.marks}")
         text, here = self.lead + translation.text + self.trail, 0
-        before = ""
+        before = last = ""
+        free_at = -1  # of the free mark after which no text was written yet
         for mark in _in_order(translation.marks, self._loose):
             at = mark.at + len(self.lead) if mark.at > 0 else 0
             at = max(at, here) if mark.at < len(translation.text) else len(text)
@@ -151,12 +155,25 @@ class Passage:
                     here += 1
                 elif before.endswith(" "):
                     before = before[:-1]
+            was_at = self._free.get(mark.code, -1)
+            if free_at >= 0 and (is_word(before[:1]) or (not before and was_at not in (-1, free_at))):
+                before = " " + before
+            last = before[-1:] or last
+            if was_at >= 0 and is_word(last):
+                before, last = before + " ", " "
             if before:
                 yield before
+                free_at = -1
+            atom = self._atoms[int(mark.code)]
+            free_at, last = (-1, "") if atom.gap else (max(free_at, was_at), last)
             before = ""
-            yield self._atoms[int(mark.code)]
+            yield atom
         if rest := before + text[here:]:
-            yield rest
+            yield " " + rest if free_at >= 0 and is_word(rest[0]) else rest
+
+
+def _touches(text: str, at: int) -> bool:
+    return is_word(text[at - 1 : at]) or is_word(text[at : at + 1])
 
 
 def _names(marks: Iterable[Mark]) -> Iterator[tuple[str, int, bool]]:

@@ -11,12 +11,15 @@ from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from docnmt.files.runs import is_word
 from docnmt.files.segments import Mark
 
 Span = tuple[int, int]
 
 # A glance that leaves nearly all sentences alone.
 _HINT = re.compile(r"[%{$<&@\\]|://|www\.")
+
+_OPENING, _CLOSING = "(«“", ".,;:!?…)»”"
 
 _ASCII = r"!#-;=?-Z\[\]_a-z~\u00c0-\u024f"  # of an address; not quotes and angles, nor Chinese that follows at once
 _PLACEHOLDER = re.compile(
@@ -32,10 +35,10 @@ _PLACEHOLDER = re.compile(
   | \$?\{{\{{[^{{}}]{{0,200}}\}}\}}
   | \{{%[^{{}}]{{0,200}}?%\}}
   | [$#%]?\{{[^{{}}\s]{{0,100}}\}}
-  | \$\([\w.]{{1,100}}\)
+  | \$(?:t\([^()\n]{{1,200}}|\([\w.]{{1,100}})\)  # $t(key): another message of i18next's
   | \$[A-Za-z_]\w*\$?
   | %%
-  | (?<![\w%])%[A-Za-z_][\w.]{{0,60}}%
+  | (?<![\w%])%(?!(?:hh|h|ll|l|L|z|j|t|q)?[diouxXeEfFgGaAcsp]%)[A-Za-z_][\w.]{{0,60}}%  # %name%, not two as in %s%s
   | (?<![0-9])%(?:\([\w.\- ]{{1,100}}\)|[0-9]{{1,2}}\$|\[[0-9]{{1,2}}\])?
     [-+\#0]{{0,3}}(?:[0-9]{{1,4}}|\*)?(?:\.(?:[0-9]{{1,4}}|\*))?(?:hh|h|ll|l|L|z|j|t|q)?[diouxXeEfFgGaAcsp@]
   | @@(?:\w{{1,60}}@@)?
@@ -63,13 +66,13 @@ class Bare:
 
     text: str
     marks: tuple[Mark, ...]
-    taken: tuple[tuple[int, str, bool, bool], ...]  # which of the marks they are, what, and if spaces stood beside them
+    taken: tuple[tuple[int, str, str, str], ...]  # which of the marks they are, what, and the characters beside them
 
 
 def take_out(text: str, spans: Sequence[Span], marks: Sequence[Mark]) -> Bare:
     pieces: list[str] = []
     kept: list[Mark] = []
-    taken: list[tuple[int, str, bool, bool]] = []
+    taken: list[tuple[int, str, str, str]] = []
     waiting = deque(marks)
     length = end = 0  # of what is kept, and what was looked at
 
@@ -83,11 +86,11 @@ def take_out(text: str, spans: Sequence[Span], marks: Sequence[Mark]) -> Bare:
 
     for start, stop in spans:
         keep(start)
-        before, after = text[start - 1 : start].isspace(), text[stop : stop + 1].isspace()
+        before, after = text[start - 1 : start], text[stop : stop + 1]
         taken.append((len(kept), text[start:stop], before, after))
         kept.append(Mark(length, ""))
         # one space of two, and none at the beginning
-        end = stop + (after and (before or not length))
+        end = stop + (after.isspace() and (before.isspace() or not length))
         while waiting and waiting[0].at < end:  # inside of it
             kept.append(replace(waiting.popleft(), at=length))
     keep(len(text))
@@ -111,13 +114,19 @@ def put_back(text: str, marks: Sequence[tuple[int, Mark]], bare: Bare) -> tuple[
             left.append((own[number], replace(mark, at=length)))
             continue
         code, before, after = spelt[number]
-        written = "".join(pieces[-1:])
-        space_before = before and length > 0 and not written[-1:].isspace()
-        space_after = after and at < len(text) and not text[at].isspace()
+        written = next(filter(None, reversed(pieces)), "")
+        space_before = _needs_space(before, written[-1:], _OPENING)
+        space_after = _needs_space(after, text[at : at + 1], _CLOSING)
         pieces.append(" " * space_before + code + " " * space_after)
         length += len(pieces[-1])
     pieces.append(text[at:])
     return "".join(pieces), left
+
+
+def _needs_space(was: str, now: str, no_word: str) -> bool:
+    """Whether there is to be a space between a placeholder and what is beside it now: where there was one, and before
+    a word where there was none. Both are empty where the sentence ends."""
+    return bool(now) and (not now.isspace() if was.isspace() else was in no_word and is_word(now))
 
 
 def without(text: str) -> str:

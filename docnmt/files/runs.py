@@ -290,19 +290,19 @@ def _gaps_around(old: str, was: int, new: str, marks: Sequence[Mark], position: 
     What is seen in the line like a word and did not touch the words around it does not touch others now.
     """
     at = marks[position].at
-    if _is_word(new[at - 1 : at]) and not _is_word(old[was - 1 : was]):
+    if is_word(new[at - 1 : at]) and not is_word(old[was - 1 : was]):
         first = position
         while first and marks[first - 1].at == at and marks[first - 1].pair and not marks[first - 1].closing:
             first -= 1
         yield first, at
-    if _is_word(new[at : at + 1]) and not _is_word(old[was : was + 1]):
+    if is_word(new[at : at + 1]) and not is_word(old[was : was + 1]):
         following = position + 1
         while following < len(marks) and marks[following].at == at and marks[following].closing:
             following += 1
         yield following, at
 
 
-def _is_word(character: str) -> bool:
+def is_word(character: str) -> bool:
     return character.isalnum() and not unspaced(character)
 
 

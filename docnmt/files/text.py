@@ -15,7 +15,7 @@ from docnmt.files.segments import Segment
 _LINE = re.compile(r"([^\r\n]*)(\r\n|\n|\r|\Z)")
 _PREFIX = re.compile(r"[\s>]*(?:[-*+•–—·#]+\s+)?")  # indentation, what mail puts before lines, the dash of an item
 _ITEM = re.compile(r"[\s>]*(?:[-*+•–—·#]+|\(?\w{1,3}[.)])\s")
-_ENDS = re.compile(r"""[.!?:;…。！？]["'”’»)\]]*$""")
+_ENDS = re.compile(r"""[.!?:;…。！？][\s"'”’»)\]」』]*$""")  # with the space before » in French
 _LETTER = re.compile(r"[^\W\d_]")
 _NARROWEST, _WIDEST = 40, 120  # columns of wrapped text; more would be lines that happen to be long
 _PIECE = re.compile(r"\S+|\s+")

@@ -134,3 +134,14 @@ def test_what_an_earlier_process_of_this_number_left_does_no_harm(tmp_path):
         fill(folder, "new")
     assert content(tmp_path / "folder") == {"inner/a": "new", "b": "new"}
     assert names(tmp_path) == ["folder"]
+
+
+def test_a_pipe_is_written_to_and_stays_one(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    with write_atomically(pipe) as file:
+        file.write("text")
+    assert os.read(reader, 100) == b"text"
+    os.close(reader)
+    assert pipe.is_fifo() and list(tmp_path.iterdir()) == [pipe]

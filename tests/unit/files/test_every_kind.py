@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+import time
 import zipfile
 from io import BytesIO
 
@@ -121,3 +122,12 @@ def test_any_other_translation_leaves_the_file_whole(kind, pair, say):
     text = html.unescape(words(out))
     for code in re.findall(r"%s|\{name\}", "".join(pair)):
         assert text.count(code) >= "".join(pair).count(code)
+
+
+@pytest.mark.parametrize("kind", sorted(set(KINDS.values())))
+def test_a_long_run_of_spaces_takes_no_long_time(kind):
+    data = sample(kind, "Le chat" + 60_000 * " " + "dort.", "Il rêve.")
+    started = time.process_time()
+    file = read_document(data, f"a{suffix_of(kind)}", ("fr", "en"))
+    file.write(file.segments)
+    assert time.process_time() - started < 4

@@ -140,3 +140,22 @@ def test_other_marks_are_refused() -> None:
     passage = Passage(atoms_in("a*b"))
     with pytest.raises(ValueError, match="other marks"):
         list(passage.atoms(Segment("x")))
+
+
+@pytest.mark.parametrize(
+    ("content", "at", "found"),
+    [
+        (("le ", None, " mot"), 4, "the # word"),
+        (("le mot ", None, "."), 3, "the # word"),
+        (("le mot", None, "."), 8, "the word#"),  # a note's number touches its word
+        (("le ", None, None, " mot"), 4, "the ## word"),
+        (("le ", None, " ", None, " mot"), 4, "the # # word"),
+    ],
+)
+def test_a_mark_that_touched_no_word_touches_none(content, at, found):
+    passage = Passage([Atom(Role.ALONE if text is None else Role.TEXT, 0, 0, text or "") for text in content])
+    translation = Segment("the word", tuple(replace(mark, at=at) for mark in passage.segment.marks))
+    assert "".join(piece if isinstance(piece, str) else "#" for piece in passage.atoms(translation)) == found
+    assert "".join(p if isinstance(p, str) else "#" for p in passage.atoms(passage.segment)) == "".join(
+        text or "#" for text in content
+    )

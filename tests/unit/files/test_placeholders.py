@@ -34,7 +34,7 @@ KEPT += [
     "@@x@@",
     "{% if x %}",
 ]
-KEPT += ["{n, plural, one {# item} other {# {x} items}}"]
+KEPT += ["$t(menu.open)", "{n, plural, one {# item} other {# {x} items}}"]
 
 
 @pytest.mark.parametrize("text", KEPT)
@@ -109,6 +109,26 @@ def test_with_the_words_unchanged_they_come_back_to_their_places(text, data):
         return
     bare = take_out(given_, find(given_), [])
     assert put_back(bare.text, place(bare.text, bare.text, bare.marks), bare)[0] == given_
+
+
+@pytest.mark.parametrize("pair", ["%s%s", "%ld%d", "{a}{b}", "%d%%"])
+def test_two_that_touch_are_two(pair):
+    assert len(find(f"mot {pair}")) == 2 and len(find(pair)) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "found"),
+    [
+        ("le mot %s %d", 4, "the %s %d word"),
+        ("le mot %s%d.", 4, "the %s%d word"),
+        ("%s le mot", 8, "the word %s"),
+        ("le mot %s.", 3, "the %s word"),
+        ("le mot%s", 8, "the word%s"),
+    ],
+)
+def test_one_that_touched_no_word_touches_none(text, at, found):
+    bare = take_out(text, find(text), [])
+    assert put_back("the word", [(n, Mark(at, "")) for n in range(len(bare.marks))], bare)[0] == found
 
 
 def test_made_up_ones_are_removed():

@@ -98,6 +98,9 @@ def test_a_wrapped_paragraph_is_one_segment_and_is_wrapped_again(width, first, p
 def test_lines_that_end_as_sentences_do_are_not_joined():
     lines = ["Il vient ici tous les jours de la semaine.", "Il repart le soir venu, quand il fait noir."] * 3
     assert texts("\n".join(lines)) == lines
+    quoted = ["Il a dit au vieil homme : « Bonjour, Monsieur !\u00a0»", "Puis rien"]
+    assert texts("\n".join(quoted)) == quoted
+    assert texts("\n".join(quoted).replace("\u00a0", " ")) == [quoted[0].replace("\u00a0", " "), quoted[1]]
 
 
 def test_words_cut_at_a_hyphen_stay_whole_and_chinese_needs_no_space():

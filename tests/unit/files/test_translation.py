@@ -60,7 +60,7 @@ def test_an_unchanged_segment_is_the_same(words, data):
     segment = Segment(words, marks)
     for languages in (("fr", "en"), ("zh", "en"), ("fr", "zh")):
         sentences, rest = sentences_of(segment, languages[0])
-        shared = [mark.code for sentence in sentences for mark in sentence.marks]
+        shared = [mark.code for s in sentences for mark in (*s.between, *s.marks)]
         assert sorted(shared) == sorted(mark.code for mark in marks) or not sentences
         same = [(s, Translated(s.text, s.marks)) for s in sentences]
         assert joined(segment, same, rest, languages) == segment
