@@ -5,9 +5,17 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING
 
-from docnmt.cli.options import Verbs, add_context, add_corpus, add_json, corpus_files, languages_of
+from docnmt.cli.options import Verbs, add_context, add_corpus, add_json, check_outputs, corpus_files, languages_of
 from docnmt.errors import DocnmtError
+
+if TYPE_CHECKING:
+    from docnmt.decoding.term_check import TermCheck
+    from docnmt.decoding.translator import Translator
+    from docnmt.progress import Progress
 
 
 def add(verbs: Verbs) -> None:
@@ -25,6 +33,8 @@ def add(verbs: Verbs) -> None:
     translate.add_argument("--beam", type=int, help="hypotheses a sentence; 1 is greedy")
     translate.add_argument("--length-penalty", type=float, metavar="ALPHA")
     translate.add_argument("--nbest", type=int, default=1, metavar="N", help="print N translations a sentence")
+    translate.add_argument("--glossary", default="", metavar="FILE", help="a term, a tab and its translation a line")
+    translate.add_argument("--glossary-report", default="", metavar="FILE", help="terms that could not be met, as JSON")
     add_context(translate)
     translate.add_argument("--device", default="auto")
     translate.set_defaults(run=run_translate)
@@ -44,6 +54,7 @@ def run_translate(options: argparse.Namespace) -> None:
     from dataclasses import replace
 
     from docnmt.decoding.file_batch import translate_files
+    from docnmt.decoding.glossary import Glossary
     from docnmt.decoding.jobs import count_sentences, is_corpus, output_paths, translate_stream
     from docnmt.decoding.translator import load
     from docnmt.files.kinds import PACKED, kind_of
@@ -54,8 +65,13 @@ def run_translate(options: argparse.Namespace) -> None:
     rank, size = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
     if size > 1 and not options.output:
         raise DocnmtError("several processes cannot share standard output\n  Name an output file with -o.")
+    if options.glossary_report and not options.glossary:
+        raise DocnmtError("--glossary-report goes with a glossary\n  Name one with --glossary.")
+    check_outputs(options.glossary_report)
+    glossary = Glossary.read(options.glossary) if options.glossary else None
     translator = load(options.model, options.device)
     given = {"beam": options.beam, "length_penalty": options.length_penalty, "context": options.context}
+    given |= {"glossary": glossary}
     chosen = replace(
         translator.options, nbest=options.nbest, **{key: value for key, value in given.items() if value is not None}
     )
@@ -63,24 +79,51 @@ def run_translate(options: argparse.Namespace) -> None:
     if with_layout and options.nbest > 1:
         raise DocnmtError(f"{with_layout[0]}: a file keeps one translation\n  --nbest goes with lines: --format text.")
     progress = Progress(quiet=rank > 0)
-    if options.output:
-        if "-" in options.files:
-            raise DocnmtError("-o goes with named files\n  Name an input file, or send standard output to a file.")
-        paths, key = output_paths(options.files, options.output), model_key(options.model)
-        translate_files(translator, chosen, paths, options.format, key, progress, rank, size)
-    elif with_layout:
-        if len(options.files) > 1 or kind_of(with_layout[0]) in PACKED:
-            raise DocnmtError(f"{with_layout[0]}: its translation needs a place\n  Name a file or a folder with -o.")
-        file = FileSentences(read_bytes(with_layout[0]), with_layout[0], languages_of(translator))
-        with progress.bar("translate", len(file), "sentences") as tick:
-            translated = file.translated(translator, chosen, tick)
-        sys.stdout.flush()
-        sys.stdout.buffer.write(translated)
-    else:
-        total = None if "-" in options.files else count_sentences(options.files, options.format)
-        with progress.bar("translate", total, "sentences") as tick:
-            for path in options.files:
-                translate_stream(translator, path, sys.stdout, chosen, options.format, tick)
+    with _terms_told(translator, options.glossary_report, progress) if glossary else nullcontext():
+        if options.output:
+            if "-" in options.files:
+                raise DocnmtError("-o goes with named files\n  Name an input file, or send standard output to a file.")
+            paths, key = output_paths(options.files, options.output), model_key(options.model)
+            translate_files(translator, chosen, paths, options.format, key, progress, rank, size)
+        elif with_layout:
+            if len(options.files) > 1 or kind_of(with_layout[0]) in PACKED:
+                raise DocnmtError(
+                    f"{with_layout[0]}: its translation needs a place\n  Name a file or a folder with -o."
+                )
+            file = FileSentences(read_bytes(with_layout[0]), with_layout[0], languages_of(translator))
+            with progress.bar("translate", len(file), "sentences") as tick:
+                translated = file.translated(translator, chosen, tick)
+            sys.stdout.flush()
+            sys.stdout.buffer.write(translated)
+        else:
+            total = None if "-" in options.files else count_sentences(options.files, options.format)
+            with progress.bar("translate", total, "sentences") as tick:
+                for path in options.files:
+                    translate_stream(translator, path, sys.stdout, chosen, options.format, tick)
+
+
+@contextmanager
+def _terms_told(translator: Translator, report: str, progress: Progress) -> Iterator[None]:
+    """At the end the terms that could not be met; of those files that could be translated, if some could not."""
+    try:
+        yield
+    except DocnmtError:
+        if translator.terms.found:
+            _tell_terms(translator.terms, report, progress)
+        raise
+    _tell_terms(translator.terms, report, progress)
+
+
+def _tell_terms(terms: TermCheck, report: str, progress: Progress) -> None:
+    from docnmt.files_on_disk import write_json
+
+    if progress.quiet:
+        return
+    if terms.unmet:
+        terms.table().print(progress.console)
+    progress.say(terms.summary())
+    if report:
+        write_json(report, terms.as_dict())
 
 
 def run_score(options: argparse.Namespace) -> None:

@@ -38,9 +38,8 @@ class Constraints:
     batch changes nothing.
     """
 
-    def __init__(self, trackers: Sequence[Tracker], eos: int, beam: int, lengths: Sequence[int | None] | None = None):
+    def __init__(self, trackers: Sequence[Tracker], eos: int, beam: int):
         self.trackers, self.eos = trackers, eos
-        self.lengths = lengths or [None] * len(trackers)  # of translations where nothing is asked for, if known
         self.beams = [beam_for(tracker, beam) for tracker in trackers]
         self.widest = max(self.beams, default=beam)
         self.progress = [[tracker.start] * self.widest for tracker in trackers]
@@ -49,9 +48,9 @@ class Constraints:
     def begin(self, limits: Sequence[int]) -> tuple[list[int], list[int]]:
         """The longest that each translation may get, where what is asked for does not count; and up to which length
         its score gains from being long. Phrases that cost much would have it go on and on otherwise."""
-        self.limits = [n + t.pieces + len(t.prefix) for n, t in zip(limits, self.trackers, strict=True)]
-        free = [n if length is None else length for n, length in zip(limits, self.lengths, strict=True)]
-        return self.limits, [n + tracker.pieces for n, tracker in zip(free, self.trackers, strict=True)]
+        own = list(zip(limits, self.trackers, strict=True))
+        self.limits = [limit + tracker.pieces + len(tracker.prefix) for limit, tracker in own]
+        return self.limits, [(tracker.length or limit) + tracker.pieces for limit, tracker in own]
 
     def best(self, logits: Tensor, scores: Tensor, alive: Tensor, length: int) -> tuple[Tensor, Tensor, Tensor]:
         """As beam search's own: the candidates' log-probabilities, [alive, candidates], best first, the hypothesis that
@@ -60,6 +59,7 @@ class Constraints:
         rows = [progress for sentence in sentences for progress in self.progress[sentence]]
         norms, before = logits.logsumexp(dim=1, keepdim=True), scores.flatten()[:, None]
         wanted = [(row, word) for row, progress in enumerate(rows) for word in progress.wanted]
+        wanted += self._ends_of_words(rows, logits)
         wanted_rows, wanted_words = [row for row, _ in wanted], [word for _, word in wanted]
         wanted_totals = before[wanted_rows, 0] + (logits[wanted_rows, wanted_words] - norms[wanted_rows, 0])
         self._close(rows, logits)
@@ -75,6 +75,15 @@ class Constraints:
         ]
         return self._as_tensors(chosen, scores)
 
+    def _ends_of_words(self, rows: Sequence[Progress], logits: Tensor) -> list[tuple[int, int]]:
+        """Rows that have to end a word, and the word each of them would best go on with."""
+        waiting = [row for row, progress in enumerate(rows) if progress.awaits_end]
+        if not waiting:
+            return []
+        parting = torch.tensor(self.trackers[0].spelling.parting, device=logits.device)
+        best = parting[logits[waiting][:, parting].argmax(dim=1)].tolist()
+        return list(zip(waiting, best, strict=True))
+
     def _close(self, rows: Sequence[Progress], logits: Tensor) -> None:
         """Takes from the rows the words that must not follow."""
         logits[[row for row, progress in enumerate(rows) if not progress.complete], self.eos] = -torch.inf
@@ -89,12 +98,14 @@ class Constraints:
         banks: dict[int, list[_Candidate]] = {}
         for origin, (candidates, progress) in enumerate(zip(rows, hypotheses, strict=True)):
             for word, total in candidates.items():
-                if total > -math.inf:
+                if total > tracker.floor:
                     then = progress if word == self.eos else tracker.after(progress, word)
                     banks.setdefault(then.bank, []).append(_Candidate(total, origin, word, then))
         most_first = [sorted(banks[bank], key=_worst_last) for bank in sorted(banks, reverse=True)]
-        if length >= self.limits[sentence]:  # those that have done most are all that is left
-            del most_first[1:]
+        if length >= self.limits[sentence]:
+            del most_first[1:]  # those that have done most have to do, unless there is another way
+            if tracker.floor > -math.inf:
+                most_first = [[candidate for candidate in bank if candidate.progress.complete] for bank in most_first]
         chosen = _share(most_first, beam, self.eos)
         going = [candidate.progress for candidate in chosen if candidate.word != self.eos]
         self.progress[sentence] = going + [tracker.start] * (self.widest - len(going))

@@ -6,6 +6,7 @@ may end inside a piece.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -89,15 +90,22 @@ class Progress:
     complete: bool  # it may end
     open: Sequence[int] | None  # the only pieces that may follow; None: any
     wanted: Sequence[int]  # pieces that would bring it on
+    awaits_end: bool  # it has written a phrase that counts only if the word ends there
     after: dict[int, Progress] = field(default_factory=dict)  # as far as known
 
 
 class Tracker:
     """What hypotheses of one sentence have done of its demand. Phrases that no pieces can write are passed over."""
 
-    def __init__(self, demand: Demand, spelling: Spelling, bos: int):
+    def __init__(
+        self, demand: Demand, spelling: Spelling, bos: int, length: int | None = None, floor: float = -math.inf
+    ):
         self.spelling, self.bos = spelling, bos
+        self.length = length  # of the translation where nothing is asked, if known
         spelt = [_Phrase(phrase, spelling) for phrase in demand.phrases]
+        # A hypothesis with a lower log-probability is given up: there is another way. It is the only one for phrases
+        # that no pieces can write.
+        self.floor = floor if floor == -math.inf or all(phrase.possible for phrase in spelt) else math.inf
         self.matcher = Matcher([phrase.forms for phrase in spelt if phrase.possible])
         self.phrases = [next(phrase for phrase in spelt if phrase.forms == forms) for forms in self.matcher.forms]
         self.pieces = sum(n * phrase.worth for n, phrase in zip(self.matcher.needed, self.phrases, strict=True))
@@ -117,9 +125,7 @@ class Tracker:
             return written._replace(breaks=written.breaks - (piece == self.bos))
         text = self.spelling.written[piece]
         characters, tail = _whole_characters(written.tail + text)
-        matched = written.matched
-        for character in characters:
-            matched = self.matcher.after(matched, character)
+        matched = self.matcher.read(written.matched, characters)
         return _Written(matched, tail, min(len(self.prefix), written.prefix + len(text)))
 
     def _progress(self, written: _Written) -> Progress:
@@ -131,6 +137,7 @@ class Tracker:
                 free and not written.tail and self.matcher.complete(written.matched),
                 None if free or written.breaks else self.ways[written.prefix],
                 sorted({piece for piece in self._wanted(written) if piece is not None}) if free else (),
+                free and not written.tail and self.matcher.awaits_end(written.matched),
             )
         return self._known[written]
 
@@ -138,20 +145,28 @@ class Tracker:
         bank = sum(n * phrase.worth for n, phrase in zip(met, self.phrases, strict=True))
         if inside is not None:
             phrase, place = self._place(inside)
-            return bank + phrase.written(inside.form, place + len(written.tail))
-        # A space written as a piece of its own is the first piece of phrases that are spelt so.
-        may_begin = written.matched.last == " " and not written.tail
-        firsts = (self.phrases[number].written(kind, 0) for number, kind, _ in self.matcher.open(met, written.matched))
-        return bank + (max(firsts, default=0) if may_begin else 0)
+            return bank + phrase.written(inside.form, place, written.tail)
+        # A space or a byte, written as a piece of its own, is the first piece of phrases that are spelt so.
+        if written.matched.last != " " and not written.tail:
+            return bank
+        begun = (self.phrases[n].written(kind, 0, written.tail) for n, kind, _ in self._open(met, written))
+        return bank + max(begun, default=0)
 
     def _wanted(self, written: _Written) -> Iterator[int | None]:
         for met, inside in written.matched.readings:
             if inside is not None:
                 phrase, place = self._place(inside)
                 yield phrase.spelt[inside.form].piece(place, written.tail)
-            elif not written.tail:
-                for number, kind, form in self.matcher.open(met, written.matched):
-                    yield from self.phrases[number].spelt[kind].begin(form, written.matched)
+                continue
+            for number, kind, form in self._open(met, written):
+                spelt = self.phrases[number].spelt[kind]
+                yield from [spelt.piece(0, written.tail)] if written.tail else spelt.begin(form, written.matched)
+
+    def _open(self, met: Sequence[int], written: _Written) -> Iterator[tuple[int, int, Form]]:
+        """The phrases that may begin, with half a character if one is written."""
+        for number, kind, form in self.matcher.open(met, written.matched):
+            if not written.tail or written.matched.between_words or not form.begins_word:
+                yield number, kind, form
 
     def _place(self, inside: Place) -> tuple[_Phrase, int]:
         phrase = self.phrases[inside.phrase]
@@ -167,10 +182,13 @@ class _Phrase:
         self.possible = any(spelt.stops for spelt in self.spelt)
         self.worth = next((len(spelt.stops) for spelt in self.spelt if spelt.stops), 0)
 
-    def written(self, form: int, place: int) -> int:
-        """How many pieces the first so many bytes of it are."""
+    def written(self, form: int, place: int = 0, tail: bytes = b"") -> int:
+        """How many pieces the first so many bytes of it are, and those of half a character if it goes on with them."""
         spelt = self.spelt[form]
-        stops = self.worth if place >= len(spelt.text) else sum(stop <= place for stop in spelt.stops)
+        if not spelt.text.startswith(tail, place):
+            return 0
+        place += len(tail)
+        stops = self.worth if place == len(spelt.text) else sum(stop <= place for stop in spelt.stops)
         return min(stops, self.worth)
 
 
@@ -194,7 +212,7 @@ class _Spelt:
             return [self.first_after_space if self.spelling.opening else self.first]
         if matched.last == " " or unspaced(form.text[0]):
             return [self.first]
-        if matched.between_words or not form.begins_word:
+        if matched.last == "(" or not form.begins_word:
             return [self.first_after_space, self.first]
         return [self.first_after_space]
 

@@ -40,14 +40,13 @@ class Term:
     @cached_property
     def pattern(self) -> re.Pattern[str]:
         """Any space stands for any other, and so do apostrophes."""
-        words = (re.escape(word).replace("'", "['’]").replace("’", "['’]") for word in self.source.split())
+        words = (re.sub("['’]", "['’]", re.escape(word)) for word in self.source.split())
         return re.compile(r"\s+".join(words), 0 if self.exact else re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Glossary:
     terms: tuple[Term, ...]
-    name: str = "glossary"
 
     @classmethod
     def read(cls, path: str | Path) -> Glossary:
@@ -70,7 +69,7 @@ class Glossary:
                     )
         if not terms:
             raise DocnmtError(f"{path}: has no terms\n  Write one a line: the term, a tab, its translation.")
-        return cls(tuple(term for _, term in terms.values()), str(path))
+        return cls(tuple(term for _, term in terms.values()))
 
     def found_in(self, sentence: str) -> list[tuple[Term, tuple[int, int]]]:
         """The terms that occur in a sentence, none inside another, and the characters they stand at."""

@@ -28,10 +28,11 @@ from docnmt.errors import BadInput, DocnmtError
 from docnmt.files.kinds import is_document
 from docnmt.files.parts import FileWork
 from docnmt.files.translation import languages_of
-from docnmt.files_on_disk import write_atomically
+from docnmt.files_on_disk import write_atomically, write_json
 
 BLOCK = 2048  # sentences
 POLL_SECONDS = 0.5
+TERMS = ".terms"  # beside a block, what became of the glossary's terms in it
 
 
 @dataclass(frozen=True)
@@ -249,6 +250,8 @@ class FileJob:
                 continue
             with write_atomically(part) as file:
                 block.write(self.translator, self.options, file, self.tick)
+                if self.options.glossary is not None:
+                    write_json(part.with_suffix(TERMS), self.translator.terms.take())
         marks[self.rank].touch()
         pending = _Pending(path, format, parts, count, marks, out)
         if self.size == 1:
@@ -265,6 +268,8 @@ class FileJob:
                 if self.size > 1:
                     work = open_work(pending.path, pending.format, self.translator, self.options.nbest)
                     _put_together(pending, work, say)
+                for noted in sorted(pending.parts.glob(f"*{TERMS}")):  # of all processes and runs
+                    self.translator.terms.give(json.loads(noted.read_text(encoding="utf-8")))
                 shutil.rmtree(pending.parts.parent)
         self.pending = []
 

@@ -14,6 +14,8 @@ from typing import NamedTuple
 from docnmt.decoding.characters import in_word, unspaced
 from docnmt.errors import DocnmtError
 
+CLOSING = frozenset(".,;:!?)]}”»…%")  # marks with a space between them and the next word
+
 
 @dataclass(frozen=True)
 class Phrase:
@@ -75,7 +77,7 @@ class Matched(NamedTuple):
     """What is known of a text after a character."""
 
     readings: frozenset[Reading]
-    last: str  # a character like the last one: "a" of a word, " " or "." for others; "" where there is none
+    last: str  # a character like the last one: "a", " ", "." or another mark, "("; "" where there is none
     begun: bool  # there was a word
 
     @property
@@ -90,8 +92,19 @@ class Matcher:
         self.forms = list(dict.fromkeys(forms))
         self.needed = tuple(forms.count(each) for each in self.forms)
         self.start = Matched(frozenset([Reading((0,) * len(self.forms), None)]), "", False)
+        self._firsts = {form.text[0] for each in self.forms for form in each}
 
-    def after(self, matched: Matched, character: str) -> Matched:
+    def read(self, matched: Matched, text: str) -> Matched:
+        """What is known after some more characters."""
+        outside = all(reading.inside is None for reading in matched.readings)
+        if outside and self._firsts.isdisjoint(text):  # nothing can begin: true of nearly all that is read
+            begun = matched.begun or any(map(in_word, text))
+            return Matched(matched.readings, _alike(text[-1]) if text else matched.last, begun)
+        for character in text:
+            matched = self._after(matched, character)
+        return matched
+
+    def _after(self, matched: Matched, character: str) -> Matched:
         found: set[Reading] = set()
         for met, inside in self._past_a_word(matched.readings, parts_words(character)):
             if inside is None:
@@ -99,10 +112,9 @@ class Matcher:
                 found.update(self._begun(met, matched, character))
                 continue
             text = self.forms[inside.phrase][inside.form].text
-            if inside.written < len(text) and text[inside.written] == character:
+            if text[inside.written] == character:
                 found.add(self._on(met, inside._replace(written=inside.written + 1)))
-        last = " " if character == " " else "." if parts_words(character) else "a"
-        return Matched(_best(found), last, matched.begun or in_word(character))
+        return Matched(_best(found), _alike(character), matched.begun or in_word(character))
 
     def open(self, met: Sequence[int], matched: Matched) -> Iterator[tuple[int, int, Form]]:
         """The phrases, number and form, that may begin after the text."""
@@ -119,25 +131,38 @@ class Matcher:
     def complete(self, matched: Matched) -> bool:
         return any(reading.met == self.needed for reading in self.ended(matched))
 
+    def awaits_end(self, matched: Matched) -> bool:
+        """Whether a phrase is written that counts only if the word ends with it."""
+        return any(reading.inside and self._is_written(reading.inside) for reading in matched.readings)
+
     def _begun(self, met: tuple[int, ...], matched: Matched, character: str) -> Iterator[Reading]:
         for number, kind, form in self.open(met, matched):
             if form.text[0] == character and (matched.between_words or not form.begins_word):
                 yield self._on(met, Place(number, kind, 1))
 
     def _on(self, met: tuple[int, ...], place: Place) -> Reading:
-        form = self.forms[place.phrase][place.form]
-        if place.written == len(form.text) and not form.ends_word:
+        if self._is_written(place) and not self.forms[place.phrase][place.form].ends_word:
             return Reading(_one_more(met, place.phrase), None)
         return Reading(met, place)
 
     def _past_a_word(self, readings: frozenset[Reading], between: bool) -> Iterator[Reading]:
         """Phrases that are written count as met where a word ends, and as nothing where it goes on."""
         for reading in readings:
-            inside = reading.inside
-            if inside is None or inside.written < len(self.forms[inside.phrase][inside.form].text):
+            if reading.inside is None or not self._is_written(reading.inside):
                 yield reading
             elif between:
-                yield Reading(_one_more(reading.met, inside.phrase), None)
+                yield Reading(_one_more(reading.met, reading.inside.phrase), None)
+
+    def _is_written(self, place: Place) -> bool:
+        return place.written == len(self.forms[place.phrase][place.form].text)
+
+
+def _alike(character: str) -> str:
+    if character == " ":
+        return " "
+    if not parts_words(character):
+        return "a"
+    return "." if character in CLOSING else "("
 
 
 def _one_more(met: tuple[int, ...], phrase: int) -> tuple[int, ...]:
@@ -163,10 +188,7 @@ def missing(phrases: Sequence[Phrase], text: str) -> list[Phrase]:
     # Parts of a long sentence, and sentences in a segment, begin anywhere in a text.
     anywhere = [tuple(form._replace(first=False) for form in forms_of(phrase)) for phrase in phrases]
     matcher = Matcher(anywhere)
-    matched = matcher.start
-    for character in text:
-        matched = matcher.after(matched, character)
-    met = max((reading.met for reading in matcher.ended(matched)), key=sum)
+    met = max((reading.met for reading in matcher.ended(matcher.read(matcher.start, text))), key=sum)
     left = dict(zip(matcher.forms, met, strict=True))
     absent = []
     for phrase, forms in zip(phrases, anywhere, strict=True):

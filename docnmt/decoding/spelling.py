@@ -7,8 +7,16 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from docnmt.corpora.subwords import Subwords
+from docnmt.decoding.phrases import parts_words
 
 Encode = Callable[[str], Sequence[int]]
+
+
+def _is_text(written: bytes) -> bool:
+    try:
+        return bool(written.decode())
+    except UnicodeDecodeError:
+        return False
 
 
 class Spelling:
@@ -23,6 +31,8 @@ class Spelling:
                 self.pieces.setdefault(text, []).append(piece)
         self.sorted = sorted(self.pieces)
         self.longest = max(map(len, self.pieces), default=0)
+        # Pieces that a word cannot go on with, those that are whole characters.
+        self.parting = [n for n, text in enumerate(written) if _is_text(text) and parts_words(text.decode()[0])]
         self.opening = self.normalised("a")[:1].replace(b"a", b"")  # what stands before the first word: a space, mostly
         self._choice = lru_cache(maxsize=4096)(self._owners_choice)
 

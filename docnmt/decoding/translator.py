@@ -16,8 +16,9 @@ from torch import Tensor
 from docnmt.corpora.batches import make_batch, own_parts, pack, pack_contexts
 from docnmt.corpora.contexts import ContextRule, Ids, Neighbours
 from docnmt.decoding.beam import Hypothesis, beam_search
+from docnmt.decoding.binding import Binding
 from docnmt.decoding.constraints import Constraints, beam_for
-from docnmt.decoding.demands import NOTHING_ASKED, Demand, Tracker, demands_of, with_terms
+from docnmt.decoding.demands import NOTHING_ASKED, Demand, demands_of, with_terms
 from docnmt.decoding.phrases import missing
 from docnmt.decoding.results import (
     OFF,
@@ -29,6 +30,7 @@ from docnmt.decoding.results import (
     TranslatedSentence,
 )
 from docnmt.decoding.spelling import Spelling
+from docnmt.decoding.term_check import TermCheck
 from docnmt.decoding.units import (
     AnyDocument,
     Pair,
@@ -54,6 +56,7 @@ class Translator:
     def __init__(self, loaded: LoadedModel):
         self.model, self.card = loaded.model, loaded.card
         self.source, self.target = loaded.source, loaded.target
+        self.terms = TermCheck()  # of glossaries, in all that was translated
         self.options = Options(
             beam=self.card.decoding.beam,
             length_penalty=self.card.decoding.length_penalty,
@@ -109,8 +112,11 @@ class Translator:
             else:
                 units = [self._units(*pair, rule, each) for pair, each in zip(window, wanted, strict=True)]
                 self._decode([unit for document in units for sentence in document for unit in sentence], rule, chosen)
-            for (document, _), sentences in zip(window, units, strict=True):
-                yield TranslatedDocument(document.id, tuple(self._join(parts, chosen.nbest) for parts in sentences))
+            for (document, _), sentences, each in zip(window, units, wanted, strict=True):
+                joined = tuple(self._join(parts, chosen.nbest) for parts in sentences)
+                result = TranslatedDocument(document.id, joined)
+                self.terms.note(document, each, result)
+                yield result
 
     def score(
         self,
@@ -244,19 +250,11 @@ class Translator:
         return [token for part in parts for token in (part.best or [Hypothesis(0, 0, ())])[0].tokens]
 
     def _decode(self, units: list[Unit], rule: ContextRule | None, options: Options) -> None:
-        """Most translations have what is asked for of themselves: the others are searched for again, with a wider beam.
-        A beginning is searched for at once."""
-        for batch in self._batches([unit for unit in units if not unit.demand.prefix], options):
-            self._search(batch, rule, options)
-        bound = [unit for unit in units if unit.demand and not self._met(unit)]
-        for unit in bound:
-            unit.tracker = Tracker(unit.demand, self.spelling, self.target.bos)
-        for batch in self._batches(bound, options):
-            trackers = [unit.tracker for unit in batch if unit.tracker is not None]
-            lengths = [unit.length for unit in batch]
-            self._search(batch, rule, options, Constraints(trackers, self.target.eos, options.beam, lengths))
+        for batch in self.batches([unit for unit in units if not unit.demand.prefix], options):
+            self.search(batch, rule, options)
+        Binding(self, rule, options).bind(units)
 
-    def _batches(self, units: Sequence[Unit], options: Options) -> Iterator[list[Unit]]:
+    def batches(self, units: Sequence[Unit], options: Options) -> Iterator[list[Unit]]:
         """Units alike in length; one with a wider beam counts as several."""
 
         def size(unit: Unit) -> tuple[int, int, int]:
@@ -267,7 +265,7 @@ class Translator:
         for places in within_budget([size(unit)[1:] for unit in order], options.batch_tokens):
             yield [order[place] for place in places]
 
-    def _search(
+    def search(
         self,
         batch: Sequence[Unit],
         rule: ContextRule | None,
@@ -287,12 +285,8 @@ class Translator:
             constraints=constraints,
         )
         for unit, best in zip(batch, found, strict=True):
-            unit.length = len(best[0].tokens) + 1
+            unit.length = len(best[0].tokens) + 1 if best else unit.length
             unit.best = [replace(h, tokens=tuple(rule.own(h.tokens, unit.around))) if rule else h for h in best]
-
-    def _met(self, unit: Unit) -> bool:
-        texts = self.target.decode([hypothesis.tokens for hypothesis in unit.best or ()])
-        return bool(texts) and not any(missing(unit.demand.phrases, text) for text in texts)
 
     def _join(self, parts: list[Unit], nbest: int) -> TranslatedSentence:
         if not parts:
@@ -302,7 +296,9 @@ class Translator:
         for part in parts:
             assert part.best
             found = self.target.decode([hypothesis.tokens for hypothesis in part.best])
-            if part.demand.prefix:
+            if part.text is not None:
+                found = [part.text]
+            elif part.demand.prefix:
                 found = [
                     self.spelling.begin_with(part.demand.prefix, hypothesis.tokens, text)
                     for hypothesis, text in zip(part.best, found, strict=True)

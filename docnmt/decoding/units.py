@@ -26,8 +26,10 @@ class Unit:
     source: Ids  # as the model reads it, its end mark included
     context: Context | None
     around: Neighbours
+    sentence: str = ""  # the whole one as text; "" for a part
     demand: Demand = NOTHING_ASKED
     best: list[Hypothesis] | None = None
+    text: str | None = None  # of the best one, where it is not what its pieces write
     length: int | None = None  # of the best one and its end mark, as the decoder wrote it
     tracker: Tracker | None = None  # while it is searched for with what is asked
 
@@ -64,10 +66,11 @@ class UnitMaker:
         shares = [demand] * len(parts)
         if demand:
             shares = self._shares(demand, document.sentences[position], parts, around)
+        whole = document.sentences[position] if len(parts) == 1 else ""
         context = None if self.rule is None else self.rule.context(around)
         sources = parts if self.rule is None else [self.rule.source(part, around) for part in parts]
         return [
-            Unit([*source, self.subwords.eos], context, around, share)
+            Unit([*source, self.subwords.eos], context, around, whole, share)
             for source, share in zip(sources, shares, strict=True)
         ]
 

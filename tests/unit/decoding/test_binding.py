@@ -1,0 +1,304 @@
+"""What is asked of translations is in them: beginnings, phrases, terms of a glossary; in every kind of system."""
+
+from __future__ import annotations
+
+import functools
+import io
+import math
+import warnings
+from dataclasses import replace
+
+import pytest
+import sentencepiece
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from docnmt.config import ContextConfig, DecodingConfig
+from docnmt.corpora.subwords import Subwords
+from docnmt.decoding import binding as binding_module
+from docnmt.decoding import translator as translator_module
+from docnmt.decoding.beam import beam_search
+from docnmt.decoding.demands import Demand
+from docnmt.decoding.glossary import Glossary, Term
+from docnmt.decoding.phrases import Phrase, missing
+from docnmt.decoding.substitution import substitute
+from docnmt.decoding.translator import Translator
+from docnmt.document import Document
+from docnmt.errors import DocnmtError
+from docnmt.model_folder import LoadedModel, ModelCard
+from tests.builders import in_target_language, lines, loaded_model, make_model, parallel_documents
+from tests.every_system import briefly_trained
+
+
+@pytest.fixture
+def translator() -> Translator:
+    return Translator(loaded_model())
+
+
+def documents(sizes=(3, 1, 0, 4), seed: int = 7) -> list[Document]:
+    return [Document(d.id, d.source) for d in parallel_documents(sizes, seed)]
+
+
+def texts(translated) -> list[list[str]]:
+    return [[sentence.text for sentence in document.sentences] for document in translated]
+
+
+# ---- beginnings ----
+
+WORDS = st.sampled_from([*"aeiou .,é½猫😀…", "lo chet", "viot", "  ", "\u00a0", "A", "’"])
+
+
+@given(prefix=st.lists(WORDS, min_size=1, max_size=4).map("".join))
+@settings(max_examples=15, deadline=None)
+def test_a_translation_begins_as_it_is_told_to(prefix):
+    (found,) = Translator(loaded_model()).translate(["le chat voit la mer."], prefixes=[prefix])
+    assert found.startswith(prefix)
+
+
+def test_a_beginning_may_be_cut_anywhere(translator):
+    (source,) = documents([1])[0].sentences
+    (free,) = translator.translate([source])
+    for cut in range(1, len(free) + 1):
+        (found,) = translator.translate([source], prefixes=[free[:cut]])
+        assert found.startswith(free[:cut])
+        assert found == free  # what it would have written, too, can go on no better
+
+
+def test_beginnings_of_some_sentences_only(translator):
+    (document,) = documents([4])
+    free = translator.translate(document)
+    found = translator.translate(document, prefixes=["", "lo", "", "A "])
+    assert [found[0], found[2]] == [free[0], free[2]]
+    assert found[1].startswith("lo") and found[3].startswith("A ")
+    assert translator.translate(document, prefixes=[""] * 4) == free
+    assert translator.translate(["", "le chat"], prefixes=["x", ""])[0] == ""  # an empty sentence stays empty
+
+
+def test_all_of_an_n_best_list_begin_so(translator):
+    demands = [[Demand(prefix="lo ch")] * 4]
+    (found,) = translator.translate_documents(documents([4]), demands=demands, nbest=3)
+    for sentence in found.sentences:
+        assert len(sentence.texts) > 1 and all(text.startswith("lo ch") for text in sentence.texts)
+
+
+def test_a_beginning_longer_than_any_translation(translator):
+    prefix = " ".join(in_target_language(lines(8, seed=2)))
+    (found,) = translator.translate(["rien"], prefixes=[prefix])
+    assert found.startswith(prefix)
+
+
+# ---- phrases ----
+
+
+def test_phrases_are_in_the_translation(translator):
+    (document,) = documents([4])
+    wanted = [["lo tlaun"], ["ABC", "diox"], [], ["lo tlaun", "lo tlaun", "tlaun"]]
+    found = translator.translate(document, phrases=wanted)
+    for text, phrases in zip(found, wanted, strict=True):
+        assert missing([Phrase(phrase) for phrase in phrases], text) == []
+    assert found[2] == translator.translate(document)[2]
+
+
+def test_what_is_there_already_is_not_searched_for(translator, monkeypatch):
+    (document,) = documents([4])
+    free = translator.translate(document)
+    bound = []
+
+    def recording(*arguments, constraints=None, **options):
+        bound.append(constraints)
+        return beam_search(*arguments, constraints=constraints, **options)
+
+    monkeypatch.setattr(translator_module, "beam_search", recording)
+    assert translator.translate(document, phrases=[text.split()[:1] for text in free]) == free
+    assert bound == [None] * len(bound) and bound
+    translator.translate(document, phrases=[["ABC"], [], [], []])
+    assert len([constraints.trackers for constraints in bound if constraints is not None]) == 1
+
+
+def test_all_of_an_n_best_list_have_the_phrases(translator):
+    phrase = Phrase("ABC")
+    (found,) = translator.translate_documents(documents([3]), demands=[[Demand((phrase,))] * 3], nbest=3)
+    for sentence in found.sentences:
+        assert not sentence.unmet and not any(missing([phrase], text) for text in sentence.texts)
+
+
+@pytest.mark.parametrize("batch_tokens", [1, 90, 100_000])
+def test_windows_and_batches_change_nothing(translator, monkeypatch, batch_tokens):
+    terms = Glossary((Term("chat", "kettok"), Term("la mer", "zea"), Term("ville", "A")))
+    expected = [translator.translate(document, glossary=terms) for document in documents()]
+    monkeypatch.setattr(Translator, "WINDOW", 3)
+    assert texts(translator.translate_documents(documents(), glossary=terms, batch_tokens=batch_tokens)) == expected
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"prefixes": ["a"]}, {"phrases": [["a"]] * 3}, {"prefixes": "ab"}, {"phrases": [[""], []]}]
+)
+def test_what_cannot_be_asked(translator, wrong):
+    with pytest.raises(DocnmtError):
+        translator.translate(["le chat", "la mer"], **wrong)
+
+
+# ---- glossaries ----
+
+TERMS = Glossary((Term("chat", "kettok"), Term("la mer", "zea"), Term("livre", "Beech 4"), Term("rien", "nüx")))
+
+
+def check_terms(translator: Translator, found, sources) -> int:
+    count = 0
+    for document, source in zip(found, sources, strict=True):
+        for sentence, text in zip(document.sentences, source.sentences, strict=True):
+            phrases = TERMS.phrases(text)
+            count += len(phrases)
+            assert sentence.unmet == () and missing(phrases, sentence.text) == []
+    return count
+
+
+@pytest.mark.parametrize("foreign", [-math.inf, 10.0, math.inf], ids=["all put in", "some", "all searched for"])
+def test_terms_come_out(translator, monkeypatch, foreign):
+    monkeypatch.setattr(binding_module, "FOREIGN", foreign)
+    found = list(translator.translate_documents(documents([6, 5]), glossary=TERMS))
+    assert check_terms(translator, found, documents([6, 5])) > 6
+
+
+@pytest.mark.parametrize("system", ["concat-2-to-1", "concat-2-to-2", "continuous-cache", "hierarchical"])
+def test_terms_and_beginnings_in_other_systems(system):
+    translator = Translator(briefly_trained(system))
+    sources = documents([4, 3])
+    found = list(translator.translate_documents(sources, glossary=TERMS))
+    check_terms(translator, found, sources)
+    assert any(document.as_document().sentences for document in found)
+    begun = translator.translate(sources[0], prefixes=["", "lo", "A", "lo chet v"], glossary=TERMS)
+    assert [begun[1][:2], begun[2][:1], begun[3][:9]] == ["lo", "A", "lo chet v"]
+    nothing = texts(translator.translate_documents(sources, glossary=Glossary((Term("xyz", "abc"),))))
+    assert nothing == texts(translator.translate_documents(sources))
+
+
+def test_terms_of_a_long_sentence_go_to_its_parts(translator):
+    long = "ma soeur aime le pain, " + " ".join(line.replace("chat", "pain") for line in lines(10, seed=3))
+    source = long + " le chat voit la mer."
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        (found,) = translator.translate_documents([Document("d", (source,))], glossary=TERMS)
+        (begun,) = translator.translate([source], prefixes=["X y"], phrases=[["kettok", "zea"]])
+    (sentence,) = found.sentences
+    assert sentence.unmet == () and missing(TERMS.phrases(source), sentence.text) == []
+    assert sentence.text.lower().find("kettok") > len(sentence.text) / 2
+    assert begun.startswith("X y") and missing([Phrase("kettok"), Phrase("zea")], begun) == []
+
+
+def test_a_demand_is_shared_out_by_place_or_in_order():
+    known = Demand((Phrase("a", at=(3, 5)), Phrase("b", at=(10, 12)), Phrase("c", at=(29, 31))), prefix="x", breaks=1)
+    first, second, third = known.shared([10, 20, 30])
+    assert [p.text for p in first.phrases] == ["a"] and [p.text for p in second.phrases] == ["b"]
+    assert [p.text for p in third.phrases] == ["c"]
+    assert [part.prefix for part in (first, second, third)] == ["x", "", ""] and third.breaks == 1
+    unknown = Demand(tuple(map(Phrase, "abcd"))).shared([10, 20])
+    assert [[p.text for p in part.phrases] for part in unknown] == [["a", "b"], ["c", "d"]]
+
+
+# ---- what cannot be met ----
+
+
+@functools.cache
+def without_bytes() -> Translator:
+    """Sub-words that cannot write letters they have not seen."""
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(lines(100)),
+        model_writer=model,
+        model_type="bpe",
+        vocab_size=60,
+        hard_vocab_limit=False,
+        pad_id=0,
+        bos_id=1,
+        eos_id=2,
+        unk_id=3,
+        minloglevel=2,
+    )
+    few = Subwords(model.getvalue())
+    context = ContextConfig(kind="none")
+    made = make_model(context=context, source_words=len(few), target_words=len(few))
+    return Translator(LoadedModel(made, ModelCard(made.model_config, context, DecodingConfig(), "fr", "fr"), few, few))
+
+
+def test_what_cannot_be_spelt_is_told():
+    demands = [[Demand((Phrase("Ωmega"), Phrase("gare"))), Demand((Phrase("gare"),)), Demand()]]
+    (found,) = without_bytes().translate_documents([Document("d", ("le chat", "la mer", "rien"))], demands=demands)
+    assert [sentence.unmet for sentence in found.sentences] == [(Phrase("Ωmega"),), (), ()]
+    assert all(not missing([Phrase("gare")], sentence.text) for sentence in found.sentences[:2])
+
+
+def test_a_term_that_cannot_be_spelt_is_put_in():
+    terms = Glossary((Term("chat", "Ωmega ½"), Term("mer", "gare")))
+    (found,) = without_bytes().translate_documents([Document("d", ("le chat", "la mer"))], glossary=terms)
+    assert "Ωmega ½" in found.sentences[0].text and "gare" in found.sentences[1].text.lower()
+    assert [sentence.unmet for sentence in found.sentences] == [(), ()]
+
+
+def test_a_beginning_that_cannot_be_spelt_is_taken_as_unknown_words():
+    (found,) = without_bytes().translate(["le chat"], prefixes=["le Ωmega chat"])
+    assert found.startswith("le Ωmega chat")
+
+
+# ---- putting phrases in ----
+
+
+def put_in(text: str, links: str, *phrases: Phrase) -> str | None:
+    """Links as source-target, in words of the text: "0-2 1-2"; the source's words have two characters and a space."""
+    words, place = [], 0
+    for word in text.split():
+        place = text.index(word, place)
+        words.append((place, place + len(word)))
+    pairs = [tuple(map(int, pair.split("-"))) for pair in links.split()]
+    return substitute(text, [((3 * s, 3 * s + 2), words[t]) for s, t in pairs], phrases)
+
+
+def term(text: str, word: int, words: int = 1, capital: bool = True) -> Phrase:
+    return Phrase(text, capital, "xx", (3 * word, 3 * (word + words) - 1))
+
+
+def test_a_phrase_takes_the_place_of_the_words_linked_to_it():
+    assert put_in("Click the red button", "0-0 1-1 2-3 3-2", term("knob", 2)) == "Click the red knob"
+    two = put_in("Click the red button", "0-0 1-1 2-3 3-2", term("knob", 2), term("pink", 3))
+    assert two == "Click the pink knob"
+    assert put_in("Click the red button", "0-2 1-3", term("thing", 0, words=2)) == "Click the thing"
+
+
+def test_of_words_apart_the_longest_row_goes():
+    assert put_in("a big red of fox", "0-1 0-2 0-4", term("knob", 0)) == "a knob of fox"
+
+
+def test_at_the_beginning_it_has_a_capital():
+    assert put_in("Buttons are red", "0-0 1-1 2-2", term("knobs", 0)) == "Knobs are red"
+    assert put_in("Buttons are red", "0-0 1-1 2-2", term("knobs", 0, capital=False)) == "knobs are red"
+
+
+def test_what_has_its_place_stays():
+    # The same term twice in the source, one of them right already.
+    text = put_in("a knob and a button", "0-1 1-4", term("knob", 0), term("knob", 1))
+    assert text == "a knob and a knob"
+
+
+def test_without_a_place_nothing_is_put_in():
+    assert put_in("Click the red button", "0-0", term("knob", 2)) is None
+    assert put_in("Click the red button", "0-0", Phrase("knob")) is None
+    # Two phrases for one word.
+    assert put_in("Click the red button", "0-3 1-3", term("knob", 0), term("switch", 1)) is None
+
+
+def test_what_is_put_in_is_what_later_sentences_see(monkeypatch):
+    # In a system that reads its own translations a term that was put in is one of the words before.
+    monkeypatch.setattr(binding_module, "FOREIGN", -math.inf)
+    translator = Translator(briefly_trained("continuous-cache"))
+    (document,) = documents([4])
+    (found,) = translator.translate_documents([document], glossary=TERMS)
+    assert check_terms(translator, [found], [document])
+    assert [sentence.text for sentence in found.sentences] == [
+        translator.target.decode([translator.target.encode([sentence.text])[0]])[0] for sentence in found.sentences
+    ]
+
+
+def test_options_carry_the_glossary(translator):
+    translator.options = replace(translator.options, glossary=TERMS)
+    (document,) = documents([4])
+    assert translator.translate(document) == Translator(loaded_model()).translate(document, glossary=TERMS)

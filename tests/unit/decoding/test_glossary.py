@@ -1,0 +1,149 @@
+"""Glossaries: what is read, what is refused, and where terms are found."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+
+import pytest
+
+from docnmt.decoding.glossary import LONGEST_TERM, Glossary, Term
+from docnmt.errors import DocnmtError
+
+
+def read(tmp_path, content: str | bytes) -> Glossary:
+    path = tmp_path / "terms.tsv"
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return Glossary.read(path)
+
+
+def glossary(*terms: tuple[str, str]) -> Glossary:
+    return Glossary(tuple(Term(*term) for term in terms))
+
+
+def found(terms: Glossary, sentence: str) -> list[str]:
+    """The text of the sentence where a term is found, with the translation."""
+    return [f"{sentence[begin:end]}={term.target}" for term, (begin, end) in terms.found_in(sentence)]
+
+
+# ---- reading ----
+
+
+def test_a_file_is_read(tmp_path):
+    terms = read(tmp_path, "# comment\n\ncarte mère\tmotherboard\r\n  Bureau \t Desktop  app \nchat\tcat\n")
+    assert terms.terms == (Term("carte mère", "motherboard"), Term("Bureau", "Desktop app"), Term("chat", "cat"))
+
+
+def test_a_byte_order_mark_is_no_part_of_a_term(tmp_path):
+    assert read(tmp_path, b"\xef\xbb\xbfchat\tcat\n").terms == (Term("chat", "cat"),)
+
+
+def test_a_term_given_twice_in_the_same_way_is_one(tmp_path):
+    assert len(read(tmp_path, "chat\tcat\nchien\tdog\nchat\tcat\n").terms) == 2
+
+
+def test_accents_are_the_same_however_they_are_put_together(tmp_path):
+    terms = read(tmp_path, "e\u0301te\u0301\tsummer\n")
+    assert terms.terms == (Term("\u00e9t\u00e9", "summer"),)
+    assert [term.target for term, _ in terms.found_in("l'e\u0301te\u0301 dernier")] == ["summer"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("chat\tcat\nchien dog\n", "line 2: no tab"),
+        ("chat\tcat\tnoun\n", "line 1: 3 columns"),
+        ("chat\t \n", "line 1: the translation is empty"),
+        ("\n\tcat\n", "line 2: the term is empty"),
+        ("chat\tcat\n# x\nchat\tkitty\n", "line 3: 'chat' is 'kitty' here and 'cat' in line 1"),
+        (f"chat\t{'x' * (LONGEST_TERM + 1)}\n", f"line 1: the translation has {LONGEST_TERM + 1} characters"),
+        ("x" * 10_000 + "\n", "line 1: more than"),
+        ("", "has no terms"),
+        ("# nothing\n\n", "has no terms"),
+        (b"chat\tc\xe2t\n", "line 1: byte 0xE2"),
+        ("chat\tc\x07at\n", "line 1: control character"),
+    ],
+)
+def test_what_is_refused(tmp_path, content, message):
+    with pytest.raises(DocnmtError) as error:
+        read(tmp_path, content)
+    assert "terms.tsv" in str(error.value) and message in str(error.value)
+    assert "\n  " in str(error.value)  # what to do
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(DocnmtError, match="no such file"):
+        Glossary.read(tmp_path / "none.tsv")
+
+
+# ---- finding ----
+
+
+def test_small_letters_are_found_in_any_case_and_capitals_as_they_are():
+    terms = glossary(("bureau", "desk"), ("US", "America"), ("Pomme", "Apple"), ("élan", "moose"))
+    assert found(terms, "Bureau BUREAU bureau") == ["Bureau=desk", "BUREAU=desk", "bureau=desk"]
+    assert found(terms, "us US Us") == ["US=America"]
+    assert found(terms, "La pomme et la Pomme.") == ["Pomme=Apple"]
+    assert found(terms, "ÉLAN") == ["ÉLAN=moose"]
+
+
+def test_the_one_written_so_comes_before_the_one_in_small_letters():
+    terms = glossary(("bureau", "desk"), ("Bureau", "Desktop"))
+    assert found(terms, "le Bureau et le bureau, BUREAU") == ["Bureau=Desktop", "bureau=desk", "BUREAU=desk"]
+
+
+def test_whole_words_only():
+    terms = glossary(("chat", "cat"))
+    assert found(terms, "château, achat, chats, chat's, (chat) chat-huant") == ["chat=cat"] * 3
+    assert found(glossary(("c++", "C plus plus")), "en C++ et c++11") == ["C++=C plus plus", "c++=C plus plus"]
+    assert found(glossary((".net", "dot net")), "le .NET") == [".NET=dot net"]
+
+
+def test_the_longest_counts_and_none_inside_another():
+    terms = glossary(("carte", "map"), ("carte mère", "motherboard"), ("mère", "mother"), ("carte mère du chat", "x"))
+    assert found(terms, "la carte mère, la carte, la mère") == ["carte mère=motherboard", "carte=map", "mère=mother"]
+    assert found(terms, "carte mère du chaton") == ["carte mère=motherboard"]
+
+
+def test_each_occurrence_counts():
+    terms = glossary(("chat", "cat"))
+    phrases = terms.phrases("Chat et chat")
+    assert [(p.text, p.source, p.at, p.capital) for p in phrases] == [
+        ("cat", "chat", (0, 4), True),
+        ("cat", "chat", (8, 12), True),
+    ]
+    assert terms.phrases("chien") == ()
+    assert terms.phrases("") == ()
+
+
+def test_spaces_and_apostrophes_of_any_kind():
+    terms = glossary(("carte mère", "motherboard"), ("aujourd'hui", "today"), ("d’accord", "agreed"))
+    assert found(terms, "carte  mère, carte\u00a0mère") == ["carte  mère=motherboard", "carte\u00a0mère=motherboard"]
+    assert found(terms, "Aujourd’hui aujourd'hui") == ["Aujourd’hui=today", "aujourd'hui=today"]
+    assert found(terms, "d'accord") == ["d'accord=agreed"]
+
+
+def test_scripts_without_spaces_have_no_words():
+    terms = glossary(("猫", "cat"), ("熊猫", "panda"), ("API", "interface"))
+    assert found(terms, "我喜欢熊猫和猫的API。") == ["熊猫=panda", "猫=cat", "API=interface"]
+
+
+def test_marks_of_patterns_are_nothing_but_marks():
+    terms = glossary(("a.c", "x"), ("(b)", "y"))
+    assert found(terms, "abc a.c (b)") == ["a.c=x", "(b)=y"]
+
+
+def test_a_large_glossary_is_quick():
+    terms = glossary(*((f"mot{n} composé", f"word {n}") for n in range(20_000)))
+    sentences = [f"voici le mot{n} composé, et un autre mot" for n in range(2_000)]
+    begin = time.perf_counter()
+    assert all(len(terms.found_in(sentence)) == 1 for sentence in sentences)
+    assert time.perf_counter() - begin < 10
+
+
+def test_a_glossary_is_told_by_its_terms():
+    # Work that was begun with one glossary is not gone on with under another: options are compared by their content.
+    one, other = glossary(("chat", "cat")), glossary(("chat", "kitty"))
+    one.found_in("chat")
+    assert asdict(one)["terms"] == ({"source": "chat", "target": "cat"},)
+    assert one != other and one == glossary(("chat", "cat"))
