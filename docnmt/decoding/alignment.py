@@ -118,7 +118,8 @@ def _link(weights: Matrix, source: _Side, target: _Side) -> Links:
     if not weights.size:
         return []
     # What the pieces of a word look at on average, and all that they see of the other word.
-    seen = target.parts @ weights @ source.parts.T / target.parts.sum(axis=1, keepdims=True)  # [target, source words]
+    counts = np.maximum(target.parts.sum(axis=1, keepdims=True), 1)  # normalising may leave no piece of a character
+    seen = target.parts @ weights @ source.parts.T / counts  # [target words, source words]
     seen[target.marks[:, None] != source.marks] = 0
     seen /= np.maximum(seen.sum(axis=0), 1e-9)  # some words, the last mark before all, are looked at from everywhere
     linked = {(int(seen[t].argmax()), t) for t in range(len(seen)) if seen[t].any()}

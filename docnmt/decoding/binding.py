@@ -19,7 +19,7 @@ from docnmt.decoding.demands import Tracker
 from docnmt.decoding.phrases import Phrase, missing
 from docnmt.decoding.results import Options
 from docnmt.decoding.substitution import substitute
-from docnmt.decoding.units import Unit
+from docnmt.decoding.units import Unit, batches
 
 if TYPE_CHECKING:
     from docnmt.decoding.translator import Translator
@@ -63,7 +63,7 @@ class Binding:
         target = self.translator.target
         for unit, floor in zip(units, floors, strict=True):
             unit.tracker = Tracker(unit.demand, self.translator.spelling, target.bos, unit.length, floor)
-        for batch in self.translator.batches(units, self.options):
+        for batch in batches(units, self.options.beam, self.options.batch_tokens):
             trackers = [unit.tracker for unit in batch if unit.tracker is not None]
             self.translator.search(batch, self.rule, self.options, Constraints(trackers, target.eos, self.options.beam))
         for unit in units:

@@ -78,9 +78,9 @@ class Constraints:
     def _ends_of_words(self, rows: Sequence[Progress], logits: Tensor) -> list[tuple[int, int]]:
         """Rows that have to end a word, and the word each of them would best go on with."""
         waiting = [row for row, progress in enumerate(rows) if progress.awaits_end]
-        if not waiting:
-            return []
         parting = torch.tensor(self.trackers[0].spelling.parting, device=logits.device)
+        if not waiting or not len(parting):
+            return []
         best = parting[logits[waiting][:, parting].argmax(dim=1)].tolist()
         return list(zip(waiting, best, strict=True))
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from docnmt.decoding.characters import unspaced
 from docnmt.decoding.glossary import Glossary
-from docnmt.decoding.phrases import Form, Matched, Matcher, Phrase, Place, forms_of
+from docnmt.decoding.phrases import CLOSING, Form, Matched, Matcher, Phrase, Place, forms_of
 from docnmt.decoding.spelling import Spelling
 from docnmt.document import Document
 from docnmt.errors import DocnmtError
@@ -61,8 +61,12 @@ def demands_of(
     ]
 
 
-def with_terms(document: Document, demands: Sequence[Demand], glossary: Glossary | None) -> Sequence[Demand]:
-    """What is asked of a document's sentences, the glossary's terms among it."""
+def with_terms(document: Document, demands: Sequence[Demand] | None, glossary: Glossary | None) -> Sequence[Demand]:
+    """What is asked of a document's sentences (none at all: nothing), the glossary's terms among it."""
+    if demands is None or len(demands) not in (0, len(document)):
+        raise DocnmtError(
+            f"document {document.id}: {len(demands or ())} demands for {len(document)} sentences\n  Give one for each."
+        )
     demands = demands or [NOTHING_ASKED] * len(document)
     if glossary is None:
         return demands
@@ -210,9 +214,10 @@ class _Spelt:
         """The piece to begin with after a text. A space comes first, unless there is one or none is needed."""
         if not matched.last:
             return [self.first_after_space if self.spelling.opening else self.first]
-        if matched.last == " " or unspaced(form.text[0]):
+        first = form.text[0]
+        if matched.last == " " or first in CLOSING or (matched.last == "(" and unspaced(first)):
             return [self.first]
-        if matched.last == "(" or not form.begins_word:
+        if matched.last == "(" or unspaced(first):
             return [self.first_after_space, self.first]
         return [self.first_after_space]
 

@@ -17,8 +17,10 @@ def substitute(translation: str, links: Links, phrases: Sequence[Phrase]) -> str
     """The translation with all of the phrases in it; None if the place of one of them is not known."""
     changes: list[tuple[Span, str]] = []
     for phrase in phrases:
-        linked = [] if phrase.at is None else sorted({to for of, to in links if _overlap(of, phrase.at)})
+        linked = sorted({to for of, to in links if phrase.at is not None and _overlap(of, phrase.at)})
         begin, end = _longest_run([word for word in linked if in_word(translation[word[0]])], translation)
+        if begin == end:
+            continue
         first = phrase.capital and not any(character.isalnum() for character in translation[:begin])
         text = phrase.text[:1].upper() + phrase.text[1:] if first else phrase.text
         if translation[begin:end] != text and not any(_overlap((begin, end), place) for place, _ in changes):

@@ -17,7 +17,7 @@ from docnmt.corpora.batches import make_batch, own_parts, pack, pack_contexts
 from docnmt.corpora.contexts import ContextRule, Ids, Neighbours
 from docnmt.decoding.beam import Hypothesis, beam_search
 from docnmt.decoding.binding import Binding
-from docnmt.decoding.constraints import Constraints, beam_for
+from docnmt.decoding.constraints import Constraints
 from docnmt.decoding.demands import NOTHING_ASKED, Demand, demands_of, with_terms
 from docnmt.decoding.phrases import missing
 from docnmt.decoding.results import (
@@ -36,6 +36,7 @@ from docnmt.decoding.units import (
     Pair,
     Unit,
     UnitMaker,
+    batches,
     source_of,
     windows,
     with_contexts,
@@ -106,7 +107,7 @@ class Translator:
         rule = self.rule(chosen.context)
         asked = iter(demands) if demands is not None else repeat(())
         for window in windows(with_contexts(documents, context_from), self.WINDOW):
-            wanted = [with_terms(document, next(asked), chosen.glossary) for document, _ in window]
+            wanted = [with_terms(document, next(asked, None), chosen.glossary) for document, _ in window]
             if rule is not None and rule.remembers:
                 units = self._decode_in_order(window, rule, chosen, wanted)
             else:
@@ -250,20 +251,10 @@ class Translator:
         return [token for part in parts for token in (part.best or [Hypothesis(0, 0, ())])[0].tokens]
 
     def _decode(self, units: list[Unit], rule: ContextRule | None, options: Options) -> None:
-        for batch in self.batches([unit for unit in units if not unit.demand.prefix], options):
+        free = [unit for unit in units if not unit.demand.prefix]
+        for batch in batches(free, options.beam, options.batch_tokens):
             self.search(batch, rule, options)
         Binding(self, rule, options).bind(units)
-
-    def batches(self, units: Sequence[Unit], options: Options) -> Iterator[list[Unit]]:
-        """Units alike in length; one with a wider beam counts as several."""
-
-        def size(unit: Unit) -> tuple[int, int, int]:
-            times = 1 if unit.tracker is None else -(-beam_for(unit.tracker, options.beam) // options.beam)
-            return times, times * len(unit.source), times * len(unit.context or ())
-
-        order = sorted(units, key=size)
-        for places in within_budget([size(unit)[1:] for unit in order], options.batch_tokens):
-            yield [order[place] for place in places]
 
     def search(
         self,

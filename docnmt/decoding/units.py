@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -11,6 +12,7 @@ from typing import TypeVar
 from docnmt.corpora.contexts import Context, ContextRule, Ids, Neighbours
 from docnmt.corpora.subwords import Subwords
 from docnmt.decoding.beam import Hypothesis
+from docnmt.decoding.constraints import beam_for
 from docnmt.decoding.demands import NOTHING_ASKED, Demand, Tracker
 from docnmt.document import Document, ParallelDocument
 from docnmt.errors import DocnmtError
@@ -129,6 +131,18 @@ def split_long(ids: list[int], limit: int, subwords: Subwords) -> list[list[int]
         parts.append(ids[:cut])
         ids = ids[cut:]
     return [*parts, ids] if ids else parts
+
+
+def batches(units: Sequence[Unit], beam: int, budget: int) -> Iterator[list[Unit]]:
+    """Units of about one length; one with a wider beam counts as several."""
+
+    def size(unit: Unit) -> tuple[int, int, int]:
+        times = 1 if unit.tracker is None else math.ceil(beam_for(unit.tracker, beam) / beam)
+        return times, times * len(unit.source), times * len(unit.context or ())
+
+    order = sorted(units, key=size)
+    for places in within_budget([size(unit)[1:] for unit in order], budget):
+        yield [order[place] for place in places]
 
 
 def within_budget(sizes: list[tuple[int, int]], budget: int) -> Iterator[list[int]]:

@@ -106,6 +106,13 @@ def test_words_in_scripts_without_spaces_are_pieces():
     assert _words("का e\u0301t", set()) == [(0, 2), (3, 6)]
 
 
+def test_characters_that_are_normalised_away():
+    text = "le\u200b \u200b chat \ufeff"
+    (links,) = align(looks_at_its_own_place(), [(text, text)])
+    own = {text[a:b] for (a, b), target in links if (a, b) == target}
+    assert own >= {"le", "chat"}
+
+
 def test_nothing_to_align():
     assert align(Translator(loaded_model()), []) == []
     assert align(Translator(loaded_model()), [("", "le"), ("le", ""), ("  ", " ")]) == [[], [], []]

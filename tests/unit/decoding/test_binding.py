@@ -138,6 +138,12 @@ def test_what_cannot_be_asked(translator, wrong):
         translator.translate(["le chat", "la mer"], **wrong)
 
 
+@pytest.mark.parametrize("demands", [[[Demand()]], [[Demand()] * 2]])
+def test_demands_for_other_documents(translator, demands):
+    with pytest.raises(DocnmtError, match="demands for"):
+        list(translator.translate_documents(documents([2, 1]), demands=demands))
+
+
 # ---- glossaries ----
 
 TERMS = Glossary((Term("chat", "kettok"), Term("la mer", "zea"), Term("livre", "Beech 4"), Term("rien", "nüx")))
@@ -268,6 +274,10 @@ def test_of_words_apart_the_longest_row_goes():
     assert put_in("a big red of fox", "0-1 0-2 0-4", term("knob", 0)) == "a knob of fox"
 
 
+def test_marks_stay():
+    assert put_in("the red , button .", "0-1 0-2 0-4", term("knob", 0)) == "the knob , button ."
+
+
 def test_at_the_beginning_it_has_a_capital():
     assert put_in("Buttons are red", "0-0 1-1 2-2", term("knobs", 0)) == "Knobs are red"
     assert put_in("Buttons are red", "0-0 1-1 2-2", term("knobs", 0, capital=False)) == "knobs are red"
@@ -282,6 +292,7 @@ def test_what_has_its_place_stays():
 def test_without_a_place_nothing_is_put_in():
     assert put_in("Click the red button", "0-0", term("knob", 2)) is None
     assert put_in("Click the red button", "0-0", Phrase("knob")) is None
+    assert put_in("Click the red knob", "0-0", term("knob", 2)) == "Click the red knob"  # it is there of itself
     # Two phrases for one word.
     assert put_in("Click the red button", "0-3 1-3", term("knob", 0), term("switch", 1)) is None
 

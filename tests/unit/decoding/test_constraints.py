@@ -213,6 +213,12 @@ def test_a_form_that_cannot_be_spelt_leaves_the_other():
     assert "p q" in text(WORDS, found[0].tokens)
 
 
+def test_a_vocabulary_without_spaces():
+    bare = Spelling([b"", b"", b"", *(letter.encode() for letter in "pqrstuvwxyzabcde")])
+    (found,) = search(toy_model(), bare, problem(1)[0], [demand("pq")], extra_length=4)
+    assert found  # nothing can end a word but the sentence
+
+
 # ---- limits ----
 
 
