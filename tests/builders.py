@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -219,3 +220,14 @@ def loaded_model() -> LoadedModel:
 
     fit(model, map(batch, range(100, 145)), 0.01)
     return LoadedModel(model, ModelCard(model.model_config, context, DecodingConfig(), "fr", "en"), source, target)
+
+
+def endless_model() -> DocumentTransformer:
+    """A model that never ends a sentence."""
+    model = make_model()
+
+    def forbid_end(module: nn.Module, inputs: Any, logits: torch.Tensor) -> torch.Tensor:
+        return logits.index_fill(-1, torch.tensor([EOS]), -torch.inf)
+
+    model.softmax.register_forward_hook(forbid_end)
+    return model

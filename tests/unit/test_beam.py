@@ -18,6 +18,7 @@ from tests.builders import (
     INTEGRATIONS,
     SOURCE_WORDS,
     TARGET_WORDS,
+    endless_model,
     make_model,
     random_sentences,
     toy_model,
@@ -259,14 +260,7 @@ def test_a_sentence_twice_gives_the_same_twice():
 
 @pytest.fixture
 def endless():
-    """A model that never ends a sentence."""
-    model = make_model()
-
-    def forbid_end(module, inputs, logits):
-        return logits.index_fill(-1, torch.tensor([EOS]), -torch.inf)
-
-    model.softmax.register_forward_hook(forbid_end)
-    return model
+    return endless_model()
 
 
 @pytest.mark.parametrize("beam", [1, 4])

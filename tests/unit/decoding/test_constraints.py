@@ -13,7 +13,7 @@ from docnmt.decoding.constraints import WIDEST, Constraints, beam_for
 from docnmt.decoding.demands import Demand, Tracker
 from docnmt.decoding.phrases import Phrase, missing
 from docnmt.decoding.spelling import Spelling
-from tests.builders import BOS, EOS, TARGET_WORDS, make_model, random_sentences, toy_model, with_end
+from tests.builders import BOS, EOS, TARGET_WORDS, endless_model, make_model, random_sentences, toy_model, with_end
 
 MARKS = {"bos": BOS, "eos": EOS}
 
@@ -224,14 +224,7 @@ def test_a_vocabulary_without_spaces():
 
 @pytest.fixture
 def endless():
-    """A model that never ends a sentence."""
-    model = make_model()
-
-    def forbid_end(module, inputs, logits):
-        return logits.index_fill(-1, torch.tensor([EOS]), -torch.inf)
-
-    model.softmax.register_forward_hook(forbid_end)
-    return model
+    return endless_model()
 
 
 def test_at_the_limit_those_are_left_that_have_done_most(endless):
