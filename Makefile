@@ -12,7 +12,7 @@ test: .venv/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest -m "not slow"
+	OMP_NUM_THREADS=1 $(BIN)/pytest -m "not slow" -n auto --dist worksteal
 
 test-slow: .venv/installed-dev
 	$(BIN)/pytest -m slow
@@ -23,6 +23,8 @@ coverage: .venv/installed-dev
 benchmarks: .venv/installed-dev
 	$(BIN)/python benchmarks/prepare.py
 	$(BIN)/python benchmarks/training.py
+	$(BIN)/python benchmarks/decoding.py
+	$(BIN)/python benchmarks/serving.py
 
 .venv/made:
 	$(PYTHON) -c 'import sys; sys.exit("docnmt needs Python 3.11 or newer; set PYTHON=...") if sys.version_info < (3, 11) else 0'

@@ -38,8 +38,8 @@ from docnmt.model.transformer import DocumentTransformer
 from docnmt.training.memory import keep_freed_memory
 
 SIZES = {  # width, filter, heads, layers a side, vocabulary; batches a pass
-    "small": (ModelConfig(256, 1024, 4, 4, 4, 0.1), 8_000, 6),
-    "base": (ModelConfig(512, 2048, 8, 6, 6, 0.1), 32_000, 3),
+    "small": (ModelConfig("transformer", 256, 1024, 4, 4, 4, 0.1), 8_000, 6),
+    "base": (ModelConfig("transformer", 512, 2048, 8, 6, 6, 0.1), 32_000, 3),
 }
 SYSTEMS = ("docnmt step 1", "docnmt step 2", "Hugging Face Marian", "torch.nn.Transformer")
 TARGET_TOKENS = 4_000

@@ -1,5 +1,6 @@
 """A model is a folder: weights.safetensors, config.json, source.spm, target.spm. It knows its own settings.
 
+The weights are float32; in a folder that `docnmt quantize` wrote, matrices are int8, and config.json says so.
 Nothing in it is code: safetensors and JSON cannot run anything when they are loaded.
 """
 
@@ -16,6 +17,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 from docnmt.config import ContextConfig, DecodingConfig, ModelConfig, from_table
 from docnmt.corpora.contexts import ContextRule
@@ -24,6 +26,7 @@ from docnmt.document import ContextSpec
 from docnmt.errors import DocnmtError
 from docnmt.files_on_disk import folder_atomically, write_json
 from docnmt.model.base import TranslationModel
+from docnmt.quantization import take_scales
 from docnmt.systems import system_of
 from docnmt.version import __version__
 
@@ -57,6 +60,7 @@ class LoadedModel:
     card: ModelCard
     source: Subwords
     target: Subwords
+    int8: bool = False  # `docnmt quantize` wrote the folder; the model has its weights back in float32
 
 
 def weights_of(model: TranslationModel) -> dict[str, Tensor]:
@@ -81,7 +85,8 @@ def save_model(
         raise DocnmtError(f"{folder}: the model could not be saved ({error})\n  Make room and run again.") from None
 
 
-def load_card(folder: str | Path) -> ModelCard:
+def read_config(folder: str | Path) -> dict[str, Any]:
+    """All of config.json: the card, notes, and how the weights are held."""
     path = Path(folder) / "config.json"
     try:
         table = json.loads(path.read_text(encoding="utf-8"))
@@ -92,10 +97,25 @@ def load_card(folder: str | Path) -> ModelCard:
         ) from None
     except (OSError, ValueError) as error:
         raise DocnmtError(f"{path}: cannot be read ({error})\n  Copy the model folder again.") from None
-    fields = ModelCard.__dataclass_fields__
-    if not isinstance(table, dict) or not all(key in table for key in fields):
+    if not isinstance(table, dict) or not all(key in table for key in ModelCard.__dataclass_fields__):
         raise DocnmtError(f"{path}: does not describe a model\n  Copy the model folder again.")
-    return from_table(ModelCard, {key: table[key] for key in fields}, str(path))
+    return table
+
+
+def load_card(folder: str | Path) -> ModelCard:
+    table = read_config(folder)
+    fields = {key: table[key] for key in ModelCard.__dataclass_fields__}
+    return from_table(ModelCard, fields, str(Path(folder) / "config.json"))
+
+
+def is_int8(folder: str | Path) -> bool:
+    """Whether `docnmt quantize` wrote this model folder; else its weights are what training left, in float32."""
+    held = read_config(folder).get("weights", "float32")
+    if held not in ("float32", "int8"):
+        raise DocnmtError(
+            f"{folder}: holds its weights as {held}, unknown to docnmt {__version__}\n  Install a newer one."
+        )
+    return held == "int8"
 
 
 def read_notes(folder: Path) -> dict[str, Any] | None:
@@ -107,9 +127,11 @@ def read_notes(folder: Path) -> dict[str, Any] | None:
 
 
 def model_key(folder: str | Path) -> str:
-    """A hash of a model's weights and settings."""
+    """A hash of all that decides what a model writes: its settings, weights and shortlist."""
     digest = hashlib.sha256()
-    for name in ("config.json", "weights.safetensors"):
+    for name in ("config.json", "weights.safetensors", "shortlist.safetensors"):
+        if not (Path(folder) / name).exists():
+            continue
         with open(Path(folder) / name, "rb") as file:
             digest.update(hashlib.file_digest(file, "sha256").digest())
     return digest.hexdigest()
@@ -122,19 +144,33 @@ def load_weights(path: Path) -> dict[str, Tensor]:
         raise DocnmtError(f"{path}: damaged or missing ({error})\n  Copy the folder again.") from None
 
 
+class _NoInitialValues(TorchFunctionMode):
+    """No time is spent on drawing what the file replaces. The device "meta" would do as well, but makes torch import
+    its compiler, which takes longer than all the rest."""
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if function.__name__ in ("normal_", "uniform_", "kaiming_uniform_"):  # the tensor's own and those of nn.init
+            return args[0] if args else kwargs["tensor"]
+        return function(*args, **(kwargs or {}))
+
+
 def load_model(folder: str | Path, device: torch.device | str = "cpu") -> LoadedModel:
     folder = Path(folder)
-    card = load_card(folder)
+    card, int8 = load_card(folder), is_int8(folder)
     source, target = Subwords.load(folder / "source.spm"), Subwords.load(folder / "target.spm")
-    with torch.device("meta"):  # no time spent on initial values that the file replaces
+    with torch.device(device), _NoInitialValues():
         model = card.system.model(card.model, card.context, len(source), len(target))
-    model.to_empty(device=device)
-    model.tie_weights()  # to_empty gives every name a tensor of its own
     weights = load_weights(folder / "weights.safetensors")
     try:
+        scales = take_scales(weights)
         missing = model.load_weights(weights)
     except DocnmtError as error:
         raise DocnmtError(f"{folder}: {error}") from None
     if missing:
         raise DocnmtError(f"{folder}: weights are missing, {missing[0]} first\n  Copy the model folder again.")
-    return LoadedModel(model.eval(), card, source, target)
+    if bool(scales) != int8:
+        raise DocnmtError(f"{folder}: config.json and the weights are of two models\n  Copy the model folder again.")
+    with torch.no_grad():
+        for name, scale in scales.items():
+            model.get_parameter(name).mul_(scale[:, None].to(device))  # whole numbers so far
+    return LoadedModel(model.eval(), card, source, target, int8)

@@ -8,11 +8,38 @@ import sys
 import warnings
 from collections.abc import Sequence
 
-from docnmt.cli import context_gain, contrast, corpus, evaluation, interop, tables, training, translation
+from docnmt.cli import (
+    context_gain,
+    contrast,
+    corpus,
+    evaluation,
+    interop,
+    judging,
+    quantization,
+    serving,
+    shortlist,
+    tables,
+    training,
+    translation,
+)
 from docnmt.errors import DocnmtError, Interrupted
 from docnmt.version import __version__
 
-VERBS = (training, corpus, translation, evaluation, context_gain, contrast, tables, interop)  # in the order of --help
+# In the order of --help.
+VERBS = (
+    training,
+    corpus,
+    translation,
+    serving,
+    evaluation,
+    context_gain,
+    contrast,
+    tables,
+    judging,
+    quantization,
+    shortlist,
+    interop,
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -12,7 +12,7 @@ def add(verbs: Verbs) -> None:
         "export",
         help="write a sentence model for CTranslate2",
         description="Writes a folder that CTranslate2 loads, with the sub-word models beside it. Of a document model "
-        "it is the sentence model inside: CTranslate2 knows no context.",
+        "it is the sentence model inside: CTranslate2 knows no context. A shortlist becomes its vocabulary map.",
     )
     export.add_argument("model", metavar="MODEL")
     export.add_argument("folder", metavar="DIR", help="to be made")

@@ -35,6 +35,7 @@ def add(verbs: Verbs) -> None:
     translate.add_argument("--nbest", type=int, default=1, metavar="N", help="print N translations a sentence")
     translate.add_argument("--glossary", default="", metavar="FILE", help="a term, a tab and its translation a line")
     translate.add_argument("--glossary-report", default="", metavar="FILE", help="terms that could not be met, as JSON")
+    translate.add_argument("--no-shortlist", dest="shortlist", action="store_false", help="any word of the vocabulary")
     add_context(translate)
     translate.add_argument("--device", default="auto")
     translate.set_defaults(run=run_translate)
@@ -73,12 +74,16 @@ def run_translate(options: argparse.Namespace) -> None:
     given = {"beam": options.beam, "length_penalty": options.length_penalty, "context": options.context}
     given |= {"glossary": glossary}
     chosen = replace(
-        translator.options, nbest=options.nbest, **{key: value for key, value in given.items() if value is not None}
+        translator.options,
+        nbest=options.nbest,
+        shortlist=options.shortlist,
+        **{key: value for key, value in given.items() if value is not None},
     )
     with_layout = [file for file in options.files if not is_corpus(file, options.format)]
     if with_layout and options.nbest > 1:
         raise DocnmtError(f"{with_layout[0]}: a file keeps one translation\n  --nbest goes with lines: --format text.")
     progress = Progress(quiet=rank > 0)
+    progress.say(f"decoding with {translator.way(chosen)}")
     with _terms_told(translator, options.glossary_report, progress) if glossary else nullcontext():
         if options.output:
             if "-" in options.files:

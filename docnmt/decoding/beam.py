@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
 from docnmt.decoding.constraints import Constraints
 from docnmt.decoding.incremental import DecoderState, State
-from docnmt.model.base import TranslationModel
+from docnmt.decoding.top import best_continuations
 from docnmt.model.batch import Contexts, Packed
 
+LEAVE_AT = 8  # sentences that are done leave the batch once they are one in so many: to leave costs a copy of the rest
 EXTRA_LENGTH = 50  # a translation has at most so many pieces more than its source
 
 
@@ -23,6 +24,14 @@ class Hypothesis:
     score: float  # log-probability / length penalty
     log_probability: float
     tokens: tuple[int, ...]  # without begin and end marks
+
+
+class Model(Protocol):
+    def encode(self, source: Packed, context: Contexts | None = None) -> Any:
+        """What a state starts from."""
+
+
+Start = Callable[[Any, Any, int], State]  # model, what it encoded, beam
 
 
 def length_penalty(length: int, alpha: float) -> float:
@@ -53,7 +62,7 @@ class _Sentence:
 
 @torch.inference_mode()
 def beam_search(
-    model: TranslationModel,
+    model: Model,
     source: Packed,
     context: Contexts | None,
     *,
@@ -63,31 +72,38 @@ def beam_search(
     alpha: float = 0.6,
     nbest: int = 1,
     extra_length: int = EXTRA_LENGTH,
-    start: Callable[[Any, Any, int], State] = DecoderState,
+    start: Start = DecoderState,
     constraints: Constraints | None = None,
+    lengths: Sequence[int] | None = None,
 ) -> list[list[Hypothesis]]:
     """For each source sentence its `nbest` best translations, best first.
 
     Each step looks at 2 * beam continuations, so that beam of them are left when the others end the sentence.
-    Sentences that are done leave the batch. `constraints` choose in its place, from a beam that is theirs.
+    Sentences that are done leave the batch. `constraints` choose in its place, from a beam that is theirs. `lengths`
+    forces each translation to so many words, without an end: so systems are compared that would write different ones.
     """
     device = source.tokens.device
     beam = beam if constraints is None else constraints.widest
     state = start(model, model.encode(source, context), beam)
-    limits = (source.segments.lengths + extra_length).tolist()
+    limits = (source.segments.lengths + extra_length).tolist() if lengths is None else list(lengths)
     rewarded = limits
     if constraints is not None:
         limits, rewarded = constraints.begin(limits)
     results = [_Sentence(nbest, limit, alpha, most) for limit, most in zip(limits, rewarded, strict=True)]
+    end = eos if state.words is None else int((state.words == eos).nonzero())
     alive = torch.arange(len(results), device=device)  # which sentence each group of the batch is
     scores = torch.full((len(results), beam), -torch.inf, device=device)  # log-probabilities, [alive, beam]
     scores[:, 0] = 0.0  # all hypotheses of a sentence start the same: only one of them counts
     words = torch.full((len(results) * beam,), bos, device=device)  # [alive * beam]
     history = torch.empty((len(results), beam, 0), dtype=torch.int64, device=device)  # [alive, beam, step]
     for length in range(1, max(limits, default=0) + 1):
-        logits = state.logits(words)  # [alive * beam, vocabulary]
+        logits = state.logits(words)  # [alive * beam, words]
+        if lengths is not None:
+            logits[:, end] = -torch.inf
         if constraints is None:
-            best, origin, word = _best(logits, scores)
+            candidates = 2 * beam if beam > 1 else 1  # a beam of one is greedy: the end wins or it does not
+            best, origin, word = best_continuations(logits, scores, candidates)
+            word = word if state.words is None else state.words[word]
         else:
             best, origin, word = constraints.best(logits, scores, alive, length)
         ends = word == eos
@@ -98,9 +114,10 @@ def beam_search(
         origin, word = origin.gather(1, going), word.gather(1, going)  # [alive, beam]
         history = torch.cat([history.gather(1, origin[:, :, None].expand(-1, -1, length - 1)), word[:, :, None]], 2)
         done = _mark_done(results, alive, scores, history, length)
+        scores[torch.tensor(done, device=device)] = -torch.inf  # while they stay, nothing comes of them
         rows = (origin + torch.arange(len(alive), device=device)[:, None] * beam).flatten()
         state.reorder(rows)
-        if any(done):
+        if sum(done) * LEAVE_AT >= len(done) or (constraints is not None and any(done)):
             kept = torch.tensor([i for i, d in enumerate(done) if not d], dtype=torch.int64, device=device)
             if not len(kept):
                 break
@@ -108,20 +125,6 @@ def beam_search(
             state.keep(kept)
         words = word.flatten()
     return [result.finished for result in results]
-
-
-def _best(logits: Tensor, scores: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The candidates' log-probabilities, [alive, candidates], best first, the hypothesis that each continues, and its
-    word."""
-    beam = scores.shape[1]
-    candidates = 2 * beam if beam > 1 else 1  # a beam of one is greedy: the end of the sentence wins or it does not
-    # The best of each row first: the best of all rows are among them.
-    top, top_words = logits.topk(min(candidates, logits.shape[1]), dim=1)
-    top = top - logits.logsumexp(dim=1, keepdim=True)
-    totals = (scores[:, :, None] + top.unflatten(0, (-1, beam))).flatten(1)  # [alive, beam * candidates]
-    best, places = totals.topk(min(candidates, totals.shape[1]), dim=1)
-    origin = places // top.shape[1]
-    return best, origin, top_words.unflatten(0, (-1, beam)).flatten(1).gather(1, places)
 
 
 def _collect(

@@ -57,14 +57,14 @@ class Constraints:
         each continues, and its word. Those that do not end are just the ones to go on with."""
         sentences = alive.tolist()
         rows = [progress for sentence in sentences for progress in self.progress[sentence]]
-        norms, before = logits.logsumexp(dim=1, keepdim=True), scores.flatten()[:, None]
+        values, before = logits.log_softmax(dim=1), scores.flatten()[:, None]
         wanted = [(row, word) for row, progress in enumerate(rows) for word in progress.wanted]
-        wanted += self._ends_of_words(rows, logits)
+        wanted += self._ends_of_words(rows, values)
         wanted_rows, wanted_words = [row for row, _ in wanted], [word for _, word in wanted]
-        wanted_totals = before[wanted_rows, 0] + (logits[wanted_rows, wanted_words] - norms[wanted_rows, 0])
-        self._close(rows, logits)
-        top, top_words = logits.topk(min(2 * self.widest, logits.shape[1]), dim=1)
-        best = zip(top_words.tolist(), (before + (top - norms)).tolist(), strict=True)
+        wanted_totals = before[wanted_rows, 0] + values[wanted_rows, wanted_words]
+        self._close(rows, values)
+        top, top_words = values.topk(min(2 * self.widest, values.shape[1]), dim=1)
+        best = zip(top_words.tolist(), (before + top).tolist(), strict=True)
         among = [2 * self.beams[sentence] for sentence in sentences for _ in range(self.widest)]
         candidates = [dict(zip(*(part[:n] for part in row), strict=True)) for n, row in zip(among, best, strict=True)]
         for (row, word), total in zip(wanted, wanted_totals.tolist(), strict=True):
@@ -75,23 +75,23 @@ class Constraints:
         ]
         return self._as_tensors(chosen, scores)
 
-    def _ends_of_words(self, rows: Sequence[Progress], logits: Tensor) -> list[tuple[int, int]]:
+    def _ends_of_words(self, rows: Sequence[Progress], values: Tensor) -> list[tuple[int, int]]:
         """Rows that have to end a word, and the word each of them would best go on with."""
         waiting = [row for row, progress in enumerate(rows) if progress.awaits_end]
-        parting = torch.tensor(self.trackers[0].spelling.parting, device=logits.device)
+        parting = torch.tensor(self.trackers[0].spelling.parting, device=values.device)
         if not waiting or not len(parting):
             return []
-        best = parting[logits[waiting][:, parting].argmax(dim=1)].tolist()
+        best = parting[values[waiting][:, parting].argmax(dim=1)].tolist()
         return list(zip(waiting, best, strict=True))
 
-    def _close(self, rows: Sequence[Progress], logits: Tensor) -> None:
+    def _close(self, rows: Sequence[Progress], values: Tensor) -> None:
         """Takes from the rows the words that must not follow."""
-        logits[[row for row, progress in enumerate(rows) if not progress.complete], self.eos] = -torch.inf
+        values[[row for row, progress in enumerate(rows) if not progress.complete], self.eos] = -torch.inf
         for row, progress in enumerate(rows):
             if progress.open is not None:
-                kept = logits[row, progress.open]
-                logits[row] = -torch.inf
-                logits[row, progress.open] = kept
+                kept = values[row, progress.open]
+                values[row] = -torch.inf
+                values[row, progress.open] = kept
 
     def _choose(self, sentence: int, rows: Sequence[dict[int, float]], length: int) -> list[_Candidate]:
         tracker, hypotheses, beam = self.trackers[sentence], self.progress[sentence], self.beams[sentence]

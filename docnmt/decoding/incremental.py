@@ -20,6 +20,8 @@ from docnmt.model.transformer import DocumentTransformer, Memory
 class State(Protocol):
     """What beam search asks of a decoder: `sentences` x `beam` hypotheses in flight, row r of sentence r // beam."""
 
+    words: Tensor | None  # which the logits are of, where not of the whole vocabulary
+
     def logits(self, words: Tensor) -> Tensor:
         """The last word of each hypothesis, [rows] -> scores of all words for the next one, [rows, vocabulary]"""
 
@@ -45,6 +47,8 @@ class Attended:
 
 class DecoderState:
     """The Transformer's."""
+
+    words: Tensor | None = None
 
     def __init__(self, model: DocumentTransformer, memory: Memory, beam: int):
         self.model, self.beam = model, beam

@@ -24,6 +24,7 @@ class Options:
     context: ContextSpec | str | None = None
     batch_tokens: int = 4_000
     glossary: Glossary | None = None
+    shortlist: bool = True  # words from the model's shortlist alone, where it has one
 
     def __post_init__(self) -> None:
         if isinstance(self.context, str) and self.context != OFF:
@@ -43,6 +44,7 @@ class Changes(TypedDict, total=False):
     context: ContextSpec | str | None
     batch_tokens: int
     glossary: Glossary | None
+    shortlist: bool
 
 
 class Choice(NamedTuple):

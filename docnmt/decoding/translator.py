@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice, repeat
 from pathlib import Path
 from typing import Unpack
@@ -15,10 +15,13 @@ from torch import Tensor
 
 from docnmt.corpora.batches import make_batch, own_parts, pack, pack_contexts
 from docnmt.corpora.contexts import ContextRule, Ids, Neighbours
-from docnmt.decoding.beam import Hypothesis, beam_search
+from docnmt.decoding.beam import Hypothesis, Model, Start, beam_search
 from docnmt.decoding.binding import Binding
 from docnmt.decoding.constraints import Constraints
 from docnmt.decoding.demands import NOTHING_ASKED, Demand, demands_of, with_terms
+from docnmt.decoding.engine import Engine, EngineState
+from docnmt.decoding.engine.matrices import has_int8
+from docnmt.decoding.engine.workers import in_parallel
 from docnmt.decoding.phrases import missing
 from docnmt.decoding.results import (
     OFF,
@@ -29,6 +32,7 @@ from docnmt.decoding.results import (
     TranslatedDocument,
     TranslatedSentence,
 )
+from docnmt.decoding.shortlist import Shortlist
 from docnmt.decoding.spelling import Spelling
 from docnmt.decoding.term_check import TermCheck
 from docnmt.decoding.units import (
@@ -46,6 +50,7 @@ from docnmt.device import choose_device
 from docnmt.document import ContextSpec, Document, ParallelDocument, context_positions
 from docnmt.errors import DocnmtError
 from docnmt.model.batch import Batch
+from docnmt.model.transformer import DocumentTransformer
 from docnmt.model_folder import LoadedModel, load_model
 
 
@@ -54,8 +59,9 @@ class Translator:
 
     WINDOW = 4096  # sentences sorted by length together; memory does not grow beyond it
 
-    def __init__(self, loaded: LoadedModel):
+    def __init__(self, loaded: LoadedModel, shortlist: Shortlist | None = None):
         self.model, self.card = loaded.model, loaded.card
+        self.int8, self.shortlist = loaded.int8, shortlist
         self.source, self.target = loaded.source, loaded.target
         self.terms = TermCheck()  # of glossaries, in all that was translated
         self.options = Options(
@@ -67,6 +73,23 @@ class Translator:
     @cached_property
     def spelling(self) -> Spelling:
         return Spelling.of(self.target)
+
+    @cached_property
+    def engine(self) -> Engine | None:
+        """The model packed for decoding on a CPU; None where it is another kind of model, or elsewhere."""
+        if type(self.model) is not DocumentTransformer or self.device.type != "cpu":
+            return None
+        return Engine(self.model, self.int8 and has_int8(), self.shortlist)
+
+    def way(self, options: Options) -> str:
+        """How it decodes, for people."""
+        if self.engine is None:
+            return f"the {self.card.model.kind} on {self.device}"
+        threads = torch.get_num_threads()
+        parts = ["int8" if self.engine.int8 else "float32", f"{threads} thread{'s' * (threads > 1)}"]
+        if self.shortlist is not None:
+            parts.append("shortlist" if options.shortlist else "all words")
+        return f"the packed engine: {', '.join(parts)}"
 
     @property
     def device(self) -> torch.device:
@@ -252,8 +275,13 @@ class Translator:
 
     def _decode(self, units: list[Unit], rule: ContextRule | None, options: Options) -> None:
         free = [unit for unit in units if not unit.demand.prefix]
-        for batch in batches(free, options.beam, options.batch_tokens):
-            self.search(batch, rule, options)
+        if self.engine is None:
+            for batch in batches(free, options.beam, options.batch_tokens):
+                self.search(batch, rule, options)
+        else:
+            most = self.engine.sentences(len(free), options.beam)
+            made = list(batches(free, options.beam, options.batch_tokens, most))
+            in_parallel(made[::-1], partial(self.search, rule=rule, options=options))
         Binding(self, rule, options).bind(units)
 
     def search(
@@ -263,8 +291,13 @@ class Translator:
         options: Options,
         constraints: Constraints | None = None,
     ) -> None:
+        model: Model = self.model
+        start: Start = self.card.system.state
+        if self.engine is not None:
+            whole = constraints is not None or not options.shortlist
+            model, start = self.engine.without_shortlist if whole else self.engine, EngineState
         found = beam_search(
-            self.model,
+            model,
             pack([unit.source for unit in batch], self.device),
             pack_contexts([unit.context for unit in batch], self.target.bos, self.device),
             bos=self.target.bos,
@@ -272,7 +305,7 @@ class Translator:
             beam=options.beam,
             alpha=options.length_penalty,
             nbest=options.nbest,
-            start=self.card.system.state,
+            start=start,
             constraints=constraints,
         )
         for unit, best in zip(batch, found, strict=True):
@@ -343,4 +376,4 @@ class Translator:
 
 def load(folder: str | Path, device: str = "auto") -> Translator:
     """Loads a model folder for translating and scoring."""
-    return Translator(load_model(folder, choose_device(device)))
+    return Translator(load_model(folder, choose_device(device)), Shortlist.read(Path(folder)))

@@ -133,25 +133,26 @@ def split_long(ids: list[int], limit: int, subwords: Subwords) -> list[list[int]
     return [*parts, ids] if ids else parts
 
 
-def batches(units: Sequence[Unit], beam: int, budget: int) -> Iterator[list[Unit]]:
-    """Units of about one length; one with a wider beam counts as several."""
+def batches(units: Sequence[Unit], beam: int, budget: int, most: int | None = None) -> Iterator[list[Unit]]:
+    """Units of about one length, at most `most` of them; one with a wider beam counts as several."""
 
     def size(unit: Unit) -> tuple[int, int, int]:
         times = 1 if unit.tracker is None else math.ceil(beam_for(unit.tracker, beam) / beam)
         return times, times * len(unit.source), times * len(unit.context or ())
 
     order = sorted(units, key=size)
-    for places in within_budget([size(unit)[1:] for unit in order], budget):
+    for places in within_budget([size(unit)[1:] for unit in order], budget, most):
         yield [order[place] for place in places]
 
 
-def within_budget(sizes: list[tuple[int, int]], budget: int) -> Iterator[list[int]]:
-    """Runs of places whose two sizes, padded to the longest of the run, stay within the budget; one place at least."""
+def within_budget(sizes: list[tuple[int, int]], budget: int, most: int | None = None) -> Iterator[list[int]]:
+    """Runs of places whose two sizes, padded to the longest of the run, stay within the budget; one place at least and
+    `most` at most."""
     batch: list[int] = []
     widest = (0, 0)
     for place, size in enumerate(sizes):
         wider = max(widest[0], size[0]), max(widest[1], size[1])
-        if batch and sum(wider) * (len(batch) + 1) > budget:
+        if batch and (sum(wider) * (len(batch) + 1) > budget or len(batch) == most):
             yield batch
             batch, wider = [], size
         batch.append(place)

@@ -16,7 +16,7 @@ from docnmt.document import Document
 from docnmt.errors import DocnmtError
 from docnmt.files.kinds import read_document
 from docnmt.files.marks import Links, place
-from docnmt.files.placeholders import counts, find, put_back, take_out, without
+from docnmt.files.placeholders import Bare, counts, find, put_back, take_out, without
 from docnmt.files.segments import FileText, Mark, Segment
 from docnmt.files.sentences import split
 from docnmt.files_on_disk import write_atomically
@@ -75,16 +75,22 @@ class FileSentences:
         bare = {n: take_out(self.texts[n], find(self.texts[n]), self.sentences[n].marks) for n in spoilt}
         again = self._decode(translator, block, {n: bare[n].text for n in spoilt}, options)
         found |= {n: without(text).strip() for n, text in again.items()}
+        return self.marked(translator, block, found, bare)
 
+    def marked(
+        self, translator: Translator, block: range, texts: Mapping[int, str], bare: Mapping[int, Bare]
+    ) -> list[Translated]:
+        """Translations of sentences of a block with the marks at their words; `bare` are those sentences that were
+        translated without their placeholders, which are put back. The others stay as they are."""
         pairs: dict[int, tuple[str, str]] = {}
-        for n, text in found.items():
+        for n, text in texts.items():
             if text and (n in bare or self.sentences[n].marks):
                 pairs[n] = (bare[n].text if n in bare else self.texts[n], text)
         links = dict(zip(pairs, _align(translator, list(pairs.values())), strict=True))
 
         done = []
         for n in block:
-            sentence, text = self.sentences[n], found.get(n, "")
+            sentence, text = self.sentences[n], texts.get(n, "")
             if not text:  # nothing to translate, or no words for it: better the sentence as it is than none
                 done.append(Translated(sentence.text, sentence.marks))
                 continue

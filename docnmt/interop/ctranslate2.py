@@ -6,24 +6,28 @@ CTranslate2 divides by a power of the length, docnmt as Wu et al. (2016).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from torch import Tensor, nn
 
 from docnmt.corpora.subwords import Subwords
+from docnmt.decoding.shortlist import Shortlist
 from docnmt.errors import DocnmtError
-from docnmt.files_on_disk import folder_atomically
+from docnmt.files_on_disk import folder_atomically, write_atomically
 from docnmt.model.layers import CrossAttention, FeedForward, SelfAttention, sinusoids
 from docnmt.model.transformer import DocumentTransformer
 from docnmt.model_folder import LoadedModel, load_model
 
 QUANTIZATIONS = ("float32", "int8", "int8_float32", "int16")
+VOCABULARY_MAP = "vmap.txt"  # what CTranslate2 looks for when it is asked to use_vmap
 POSITIONS = 2048  # CTranslate2 keeps a table of them: longer sentences are cut there
 
 
 def export(folder: str | Path, out: str | Path, quantization: str = "float32") -> None:
-    """Writes the model folder as one of CTranslate2, the sub-word models beside it."""
+    """Writes the model folder as one of CTranslate2, the sub-word models beside it, and the shortlist if it has one."""
     if quantization not in QUANTIZATIONS:
         raise DocnmtError(f"quantization {quantization!r} is not known\n  Choose from {', '.join(QUANTIZATIONS)}.")
     if Path(out).exists():
@@ -33,6 +37,7 @@ def export(folder: str | Path, out: str | Path, quantization: str = "float32") -
         raise DocnmtError(
             f"{folder}: is no Transformer that reads single sentences\n  CTranslate2 runs no other model of docnmt's."
         )
+    shortlist = Shortlist.read(Path(folder))
     spec = _specification(loaded)
     spec.validate()
     spec.optimize(quantization=quantization)
@@ -40,6 +45,18 @@ def export(folder: str | Path, out: str | Path, quantization: str = "float32") -
         spec.save(str(temporary))
         loaded.source.save(temporary / "source.spm")
         loaded.target.save(temporary / "target.spm")
+        if shortlist is not None:
+            with write_atomically(temporary / VOCABULARY_MAP) as file:
+                file.writelines(f"{line}\n" for line in vocabulary_map(shortlist, loaded.source, loaded.target))
+
+
+def vocabulary_map(shortlist: Shortlist, source: Subwords, target: Subwords) -> Iterator[str]:
+    """A line a source piece: the piece, a tab, the target pieces it adds. A line without a source piece has what every
+    sentence may use. CTranslate2 adds the marks."""
+    reads, writes = _pieces(source), np.array(_pieces(target))
+    for piece, added in (("", shortlist.always), *zip(reads, shortlist.lexicon, strict=True)):
+        if len(added):
+            yield f"{piece}\t{' '.join(writes[np.unique(added)])}"
 
 
 def _specification(loaded: LoadedModel) -> Any:

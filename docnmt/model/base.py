@@ -31,7 +31,7 @@ class TranslationModel(nn.Module):
         raise NotImplementedError
 
     def tie_weights(self) -> None:
-        """One table where the recipe wants one; called again after each name got a tensor of its own (`to_empty`)."""
+        """One table where the recipe wants one."""
         if self.model_config.tie == "all":
             self.target_embedding = self.source_embedding
         if self.model_config.tie != "none":

@@ -43,9 +43,12 @@ class ContextEncoderLayer(nn.Module):
 class ContextEncoder(nn.Module):
     """X_c -> C^(N_c), with C^(0) = X_c."""
 
+    layers: list[ContextEncoderLayer]  # a module list, named here by what it holds
+
     def __init__(self, layers: int, width: int, filter_width: int, heads: int, dropout: float):
         super().__init__()
-        self.layers = nn.ModuleList(ContextEncoderLayer(width, filter_width, heads, dropout) for _ in range(layers))
+        made = (ContextEncoderLayer(width, filter_width, heads, dropout) for _ in range(layers))
+        self.layers = nn.ModuleList(made)  # type: ignore[assignment]
 
     def forward(self, x_c: Tensor, segments: Segments) -> Tensor:
         for layer in self.layers:

@@ -12,6 +12,8 @@ from docnmt.systems.interface import System
 class RecurrentState:
     """s_t of every hypothesis; annotations and their keys are made once a sentence."""
 
+    words: Tensor | None = None
+
     def __init__(self, model: RNNsearch, annotations: Annotations, beam: int):
         self.model, self.annotations, self.beam = model, annotations, beam
         self.s = annotations.start.repeat_interleave(beam, dim=0)  # [rows, width]

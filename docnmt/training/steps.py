@@ -25,7 +25,7 @@ from docnmt.document import NO_CONTEXT, ParallelDocument
 from docnmt.errors import DocnmtError, SkipBad, raise_bad
 from docnmt.model.base import TranslationModel
 from docnmt.model.context import is_document_parameter
-from docnmt.model_folder import LoadedModel, ModelCard, load_card, load_weights, read_notes, save_model
+from docnmt.model_folder import LoadedModel, ModelCard, is_int8, load_card, load_weights, read_notes, save_model
 from docnmt.progress import Progress
 from docnmt.systems import system_of
 from docnmt.training.loop import FREE_SETTINGS, Trainer
@@ -147,6 +147,11 @@ def _start_folder(recipe: Recipe) -> Path | None:
         raise DocnmtError(
             f"{folder}: there is no sentence model to start from\n"
             "  Run --step sentence first, or set document.start_from to a model folder."
+        )
+    if is_int8(folder):
+        raise DocnmtError(
+            f"{folder}: is an int8 model, for translating; training goes on from float32 weights alone\n"
+            "  Set document.start_from to the model that it was quantized from."
         )
     return folder
 

@@ -9,17 +9,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from docnmt.decoding.translator import Translator
-from docnmt.document import ParallelDocument, trim_to_budget, visible_positions
-from docnmt.evaluation.context_gain.gain import Encoded, encode, own_contexts, target_words
+from docnmt.document import ParallelDocument
+from docnmt.evaluation.context_gain.gain import Encoded, encode, own_contexts
+from docnmt.evaluation.context_gain.looks import looks, spaced
 from docnmt.evaluation.context_gain.tables import Figures, document_table
 from docnmt.evaluation.context_gain.trace import Trace, traced
 from docnmt.evaluation.context_gain.view import SCRIPT, STYLE
 from docnmt.evaluation.controls import NONE, TRUE
-from docnmt.evaluation.words import Word, words
 from docnmt.reporting.page import page
 
 
@@ -98,7 +97,6 @@ def chosen_sentences(figures: Figures, count: int) -> list[int]:
 # ---- a sentence ----
 
 
-@torch.inference_mode()
 def _sentence(
     number: int,
     translator: Translator,
@@ -109,74 +107,26 @@ def _sentence(
 ) -> dict[str, Any]:
     gain = figures.gain
     document, position = int(gain.document[number]), int(gain.position[number])
-    ids = translator.source.encode(documents[document].source)
-    context, columns = _context(ids, position, translator)
-    source, target = words(translator.source.pieces(ids[position])), target_words(gain.pieces[number])
-    translator.model(encoded.batch([number]))
-    rows = {"encoder": source, "decoder": target}
-    layers = {side: [trace[name] for name in trace if name.startswith(side)] for side in rows}
-    attention, share = {}, {}
-    for side, sublayers in layers.items():
-        matrices = [_by_word(layer.weights[0].mean(0).cpu().numpy(), rows[side], columns) for layer in sublayers]
-        attention[side] = _bytes(np.array(matrices))
-        shares = [layer.context_share for layer in sublayers]
-        share[side] = _bytes(
-            np.array([_by_word(s[:, None].cpu().numpy(), rows[side]) for s in shares if s is not None])
-        )
+    sources = documents[document].source
+    found = looks(translator, sources, position, gain.pieces[number], encoded.batch([number]), trace)
     scores = {name: values[number] for name, values in gain.log_probabilities.items()}
     translations = figures.quality.translations if figures.quality else {}
     return {
         "number": number,
         "document": documents[document].id,
-        "place": [position + 1, len(ids)],
+        "place": [position + 1, len(sources)],
         "gain": round(float((scores[TRUE] - scores[NONE]).sum()), 3),
-        "context": context,
-        "source": _texts(source),
-        "target": _texts(target),
+        "context": found.context,
+        "source": spaced(found.source),
+        "target": spaced(found.target),
         "log": {
-            name: [round(float(values[word.begin : word.end].sum()), 3) for word in target]
+            name: [round(float(values[word.begin : word.end].sum()), 3) for word in found.target]
             for name, values in scores.items()
         },
-        "attention": attention,
-        "share": share,
+        "attention": {side: _bytes(weights) for side, weights in found.attention.items()},
+        "share": {side: _bytes(shares) for side, shares in found.share.items()},
         "translations": [translations[name][number] for name in (TRUE, NONE) if translations],
     }
-
-
-def _context(
-    ids: Sequence[list[int]], position: int, translator: Translator
-) -> tuple[list[dict[str, Any]], list[Word]]:
-    """The context sentences for people, and their words as columns of the attention; the mark that the model sees after
-    them, or in the place of a context that is empty, is the last."""
-    rule = translator.card.rule(translator.source, None, translator.target)
-    places = visible_positions(ids, position, rule.spec)
-    before = [(place, i) for place in places if place < position for i in ids[place]]
-    after = [(place, i) for place in places if place > position for i in ids[place]]
-    kept_before, kept_after = trim_to_budget(len(before), len(after), rule.max_tokens - 1)
-    kept = [*before[len(before) - kept_before :], *after[:kept_after]]
-    shown: list[dict[str, Any]] = []
-    columns: list[Word] = []
-    for place in places:
-        here = [i for at, i in kept if at == place]
-        found = words(translator.source.pieces(here))
-        shown.append({"at": place - position, "words": _texts(found), "cut": len(here) < len(ids[place])})
-        start = columns[-1].end if columns else 0
-        columns += [word._replace(begin=word.begin + start, end=word.end + start) for word in found]
-    return shown, [*columns, Word("", len(kept), len(kept) + 1, True)]
-
-
-def _texts(found: Sequence[Word]) -> list[str]:
-    """A space before those that have one."""
-    return [f" {word.text}" if word.spaced else word.text for word in found]
-
-
-def _by_word(matrix: NDArray, rows: Sequence[Word], columns: Sequence[Word] = ()) -> NDArray:
-    """[pieces, pieces] -> [words, words]: the mean over the pieces of a row, the sum over those of a column.
-
-    Without columns they stay as they are.
-    """
-    found = np.array([matrix[word.begin : word.end].mean(axis=0) for word in rows]).reshape(len(rows), -1)
-    return np.stack([found[:, c.begin : c.end].sum(axis=1) for c in columns], axis=1) if columns else found
 
 
 def _bytes(shares: NDArray) -> str:

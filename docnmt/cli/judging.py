@@ -1,0 +1,92 @@
+"""`docnmt judge` and `judgements`: people compare two systems."""
+
+from __future__ import annotations
+
+import argparse
+
+from docnmt.cli.options import Verbs, add_json, check_outputs
+from docnmt.errors import DocnmtError
+
+PORT = 5001
+STORE = "judgements.sqlite"
+
+
+def add(verbs: Verbs) -> None:
+    judge = verbs.add_parser(
+        "judge",
+        help="a page on which people say which of two systems is better, not knowing which is which",
+        description="Draws whole documents and serves a page that shows each sentence in its document with both "
+        "translations. Judges stop and go on as they like; the same command goes on with the same judgements.",
+    )
+    judge.add_argument("one", metavar="A", help="translations of the baseline")
+    judge.add_argument("other", metavar="B", help="translations of the other system")
+    judge.add_argument("--source", required=True, metavar="S", help="what they translated, with its documents")
+    judge.add_argument("--documents", type=int, default=20, metavar="N", help="how many to judge (default 20)")
+    judge.add_argument("--seed", type=int, default=1, metavar="N", help="of the sample and of the sides (default 1)")
+    judge.add_argument("--store", default=STORE, metavar="FILE", help=f"keeps the judgements (default {STORE})")
+    judge.add_argument("--host", default="127.0.0.1", help="address to listen at; 0.0.0.0 for all (default 127.0.0.1)")
+    judge.add_argument("--port", type=int, default=PORT, help=f"default {PORT}; 0 for any that is free")
+    judge.add_argument("--name", action="append", default=[], metavar="HOST", help="a name of the server, as in URLs")
+    judge.set_defaults(run=run_judge)
+
+    judgements = verbs.add_parser("judgements", help="what the judges found: shares, agreement, sign test, CSV")
+    judgements.add_argument("store", metavar="STORE", help="the file that `docnmt judge` keeps")
+    judgements.add_argument("--judges", nargs="+", default=[], metavar="NAME", help="of these only")
+    judgements.add_argument("--csv", default="", metavar="FILE", help="write every judgement")
+    add_json(judgements)
+    judgements.add_argument("--markdown", default="", metavar="FILE", help="write the table to a file as well")
+    judgements.add_argument("--latex", default="", metavar="FILE")
+    judgements.set_defaults(run=run_judgements)
+
+
+def run_judge(options: argparse.Namespace) -> None:
+    try:
+        import starlette  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError as error:
+        raise DocnmtError(f'{error.name} is needed to judge\n  Install it: pip install "docnmt[serve]"') from None
+    import asyncio
+
+    from docnmt.judging.app import judging_app
+    from docnmt.judging.sampling import read_sample
+    from docnmt.judging.store import Store
+    from docnmt.serving.server import address, listen, serve
+
+    check_outputs(options.store)
+    sample = read_sample(options.source, (options.one, options.other), options.documents, options.seed)
+    bound = listen(options.host, options.port)
+    store = Store(options.store, sample)
+    try:
+        asked = f"{len(sample.questions):,} of {len(sample.sentences):,} sentences, which differ"
+        print(f"documents: {len(sample.documents):,}; judges are asked about {asked}")
+        print(f"judgements go to {options.store}; for what they say: docnmt judgements {options.store}")
+        print(f"judge at {address(bound)} (Ctrl-C stops it, the same command goes on)", flush=True)
+        asyncio.run(serve(judging_app(store, options.name), bound, seconds=5))
+    finally:
+        store.close()
+
+
+def run_judgements(options: argparse.Namespace) -> None:
+    from rich.console import Console
+
+    from docnmt.files_on_disk import write_atomically, write_json
+    from docnmt.judging.report import as_csv, figures, summary_table
+    from docnmt.judging.store import Store
+    from docnmt.judging.summary import summarise
+
+    check_outputs(options.csv, options.json, options.markdown, options.latex)
+    store = Store(options.store)
+    summary = summarise(store, options.judges)
+    table = summary_table(summary)
+    if options.json:
+        write_json(options.json, figures(summary))
+    for path, text in (
+        (options.csv, as_csv(store, options.judges)),
+        (options.markdown, table.markdown()),
+        (options.latex, table.latex()),
+    ):
+        if path:
+            with write_atomically(path) as file:
+                file.write(text)
+    store.close()
+    table.print(Console())  # last, as a reader may close the pipe on it

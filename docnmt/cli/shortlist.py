@@ -1,0 +1,121 @@
+"""`docnmt shortlist`: which words a model can need for a sentence."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from docnmt.cli.options import Verbs, add_corpus, add_json, check_outputs, corpus_files, languages_of
+from docnmt.errors import DocnmtError, SkipBad, raise_bad
+
+if TYPE_CHECKING:
+    from docnmt.config import DataConfig
+    from docnmt.document import ParallelDocument
+    from docnmt.model_folder import ModelCard
+    from docnmt.progress import Progress
+
+
+def add(verbs: Verbs) -> None:
+    shortlist = verbs.add_parser(
+        "shortlist",
+        help="learn which words a sentence can need, so that a CPU looks at no others",
+        description="Learns from the training pairs, and writes shortlist.safetensors into the model folder: the most "
+        "frequent target pieces, and for each source piece its most probable translations and what copies it.",
+    )
+    shortlist.add_argument("model", metavar="MODEL")
+    shortlist.add_argument(
+        "files", nargs="+", metavar="FILE", help="the recipe (.toml), one file with both sides, or source and target"
+    )
+    add_corpus(shortlist)
+    shortlist.add_argument("--skip-bad", action="store_true", help="skip and count bad places instead of stopping")
+    shortlist.add_argument(
+        "--dev", nargs="+", default=[], metavar="FILE", help="a corpus to try it on; default: the recipe's"
+    )
+    shortlist.add_argument("--frequent", type=_number, metavar="N", help="pieces for every sentence; default 500")
+    shortlist.add_argument("--candidates", type=_number, metavar="N", help="translations of a piece; default 20")
+    shortlist.add_argument(
+        "-o", "--output", default="", metavar="FOLDER", help="write into another model folder with the same sub-words"
+    )
+    add_json(shortlist)
+    shortlist.set_defaults(run=run_shortlist)
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
+    return int(text)
+
+
+def run_shortlist(options: argparse.Namespace) -> None:
+    from pathlib import Path
+
+    from rich.console import Console
+
+    from docnmt.corpora.subwords import Subwords
+    from docnmt.decoding.coverage import coverage_table
+    from docnmt.decoding.lexicon import learn_lexicon
+    from docnmt.decoding.shortlist import CANDIDATES, FILE, FREQUENT, make_shortlist, subwords_key
+    from docnmt.decoding.training_pairs import TrainingPairs
+    from docnmt.files_on_disk import write_json
+    from docnmt.model_folder import load_card
+    from docnmt.progress import Progress
+
+    check_outputs(options.json)
+    folder, out, progress = Path(options.model), Path(options.output or options.model), Progress()
+    data = _data(options, load_card(folder))
+    if options.json and not data.dev:
+        raise DocnmtError("--json has figures of a corpus that it is tried on\n  Name one with --dev.")
+    load_card(out)
+    if subwords_key(folder) != subwords_key(out):
+        raise DocnmtError(f"{out}: has other sub-words than {folder}\n  Make its shortlist from {out} itself.")
+    source, target = (Subwords.load(folder / f"{side}.spm") for side in ("source", "target"))
+    frequent = FREQUENT if options.frequent is None else options.frequent
+    candidates = CANDIDATES if options.candidates is None else options.candidates
+    dev = TrainingPairs.read(_documents(data, ("dev",), progress), source, target)
+    pairs = TrainingPairs.read(_documents(data, ("documents", "sentences"), progress), source, target)
+    if not len(pairs):
+        raise DocnmtError("there are no sentence pairs to learn from\n  Name the corpus that the model was trained on.")
+    progress.say(f"learning from {pairs}")
+    lexicon = learn_lexicon(pairs, progress)
+    make_shortlist(lexicon, pairs, source, target, frequent, candidates).write(out)
+    print(f"shortlist: {out / FILE}")
+    if data.dev:
+        others = sorted({candidates // 2, candidates, 2 * candidates, 4 * candidates})
+        made = ((n, make_shortlist(lexicon, pairs, source, target, frequent, n)) for n in others)
+        table = coverage_table(made, dev, candidates)
+        if options.json:
+            write_json(options.json, table.as_dict())
+        table.print(Console())
+
+
+def _data(options: argparse.Namespace, card: ModelCard) -> DataConfig:
+    """The corpora that the command line names, or the recipe on it."""
+    from dataclasses import replace
+
+    from docnmt.config import DataConfig, load_recipe
+
+    if any(file.endswith(".toml") for file in options.files):
+        if len(options.files) > 1:
+            raise DocnmtError("a recipe names all its corpora\n  Give the recipe alone, or files of one corpus.")
+        data = load_recipe(options.files[0]).data
+    else:
+        languages = languages_of(options) if options.languages else (card.source_language, card.target_language)
+        data = DataConfig(*languages, documents=(corpus_files(options),))
+    if options.dev:
+        named = {**vars(options), "files": options.dev, "document_ids": "", "document_starts": ""}
+        data = replace(data, dev=(corpus_files(argparse.Namespace(**named)),))
+    return replace(data, skip_bad=data.skip_bad or options.skip_bad)
+
+
+def _documents(data: DataConfig, roles: Iterable[str], progress: Progress) -> Iterator[ParallelDocument]:
+    from docnmt.corpora.readers import read_pairs
+
+    on_bad = SkipBad() if data.skip_bad else raise_bad
+    for role in roles:
+        for files in getattr(data, role):
+            languages = (data.source_language, data.target_language)
+            found = read_pairs(files, languages=languages, on_bad=on_bad, limit=data.max_characters)
+            yield from progress.track(found, f"read {files.title}", unit="sentences", size=len)
+    if isinstance(on_bad, SkipBad) and on_bad.counts:
+        progress.say(on_bad.report())

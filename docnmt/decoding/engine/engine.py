@@ -1,0 +1,154 @@
+"""A trained model packed for inference. Beam search uses it as it uses the model itself."""
+
+from __future__ import annotations
+
+import math
+from copy import copy
+from functools import partial
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from docnmt.decoding.accelerator import LANES, accelerator
+from docnmt.decoding.engine.layers import PackedDecoderLayer, PackedEncoderLayer, keys_and_values
+from docnmt.decoding.engine.matrices import Matrix, Softmax
+from docnmt.decoding.engine.memory import Attended, WordPool
+from docnmt.decoding.engine.slots import Slotted, SlottedPool
+from docnmt.decoding.shortlist import Shortlist
+from docnmt.model.batch import Contexts, Packed
+from docnmt.model.layers import Embedding, sinusoids
+from docnmt.model.segments import Segments
+from docnmt.model.transformer import DocumentTransformer
+
+
+class Memory(NamedTuple):
+    source: Attended | Slotted
+    context: Attended | Slotted | None
+    softmax: Matrix
+    words: Tensor | None  # which the softmax is over, where not all
+
+
+class Engine:
+    """A model of the paper's kind: the Transformer, alone or with context."""
+
+    ROWS = 128  # hypotheses of a batch: enough for fast products, few enough for what they need to stay in the cache
+
+    @torch.inference_mode()
+    def __init__(self, model: DocumentTransformer, int8: bool, shortlist: Shortlist | None = None):
+        self.int8, self.shortlist = int8, shortlist
+        self.width, self.heads = model.model_config.width, model.model_config.heads
+        self.accelerator = accelerator() if self.width // self.heads % LANES == 0 else None
+        self.source_embedding, self.target_embedding = model.source_embedding, model.target_embedding
+        self.encoder = [PackedEncoderLayer(layer, int8) for layer in model.encoder]
+        self.decoder = [PackedDecoderLayer(layer, int8) for layer in model.decoder]
+        self.source_memory = keys_and_values([layer.source_attention for layer in model.decoder], int8)
+        self.softmax = Softmax(model.softmax.weight, int8)
+        self.context_encoder: list[PackedEncoderLayer] = []
+        if model.context_encoder is not None:
+            self.context_encoder = [PackedEncoderLayer(part, int8) for part in model.context_encoder.layers]
+            in_encoder = [layer.context.attention for layer in model.encoder if layer.context is not None]
+            in_decoder = [layer.context.attention for layer in model.decoder if layer.context is not None]
+            self.context_memory = keys_and_values([*in_encoder, *in_decoder], int8)
+            self.context_layers_in_encoder = len(in_encoder)
+
+    def sentences(self, count: int, beam: int) -> int:
+        """Of a batch, at most: few enough that every thread gets some of `count`."""
+        return max(1, min(self.ROWS // beam, math.ceil(count / torch.get_num_threads())))
+
+    @property
+    def without_shortlist(self) -> Engine:
+        other = copy(self)
+        other.shortlist = None
+        return other
+
+    def encode(self, source: Packed, context: Contexts | None = None) -> Memory:
+        """What the decoder attends to, and the words it may write."""
+        to_encoder, to_decoder = None, None  # the context, for the layers of each side
+        if self.context_encoder and context is not None:
+            assert isinstance(context, Packed)
+            c = _embed(self.source_embedding, context)
+            for layer in self.context_encoder:
+                c = layer(c, partial(self._among_words, segments=context.segments))
+            projected = self.context_memory(c)
+            split = 2 * self.width * self.context_layers_in_encoder
+            if split:
+                to_encoder = Attended.of_projected(projected[:, :split], context.segments, self.heads, self.width)
+            if split < projected.shape[1]:
+                to_decoder = self._for_decoder(projected[:, split:], context.segments)
+        segments = source.segments
+        s = _embed(self.source_embedding, source)
+        for n, layer in enumerate(self.encoder):
+            s = layer(
+                s,
+                partial(self._among_words, segments=segments),
+                None
+                if to_encoder is None
+                else partial(self._to_context, segments=segments, context=to_encoder, layer=n),
+            )
+        softmax, words = self.softmax.whole, None
+        if self.shortlist is not None:
+            rows = source.tokens.split(segments.lengths.tolist())
+            words = torch.from_numpy(self.shortlist.candidates([row.numpy() for row in rows]))
+            softmax = self.softmax.over(words)
+        return Memory(self._for_decoder(self.source_memory(s), segments), to_decoder, softmax, words)
+
+    def _among_words(self, projected: Tensor, segments: Segments) -> Tensor:
+        """Self-attention in an encoder."""
+        parts = segments.pad(projected).unflatten(2, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        query, key, value = parts.unbind()
+        found = F.scaled_dot_product_attention(query, key, value, attn_mask=segments.attention_mask, scale=1.0)
+        return segments.unpad(found.transpose(1, 2).flatten(2))
+
+    def _to_context(self, query: Tensor, segments: Segments, context: Attended, layer: int) -> Tensor:
+        return segments.unpad(context.attend(layer, segments.pad(query)).unflatten(0, (segments.count, -1)))
+
+    def _for_decoder(self, projected: Tensor, segments: Segments) -> Attended | Slotted:
+        """Keys and values of a memory for all decoder layers, side by side."""
+        if self.accelerator is None:
+            return Attended.of_projected(projected, segments, self.heads, self.width)
+        return Slotted.of_projected(projected, segments, self.heads, self.width, self.accelerator)
+
+
+class EngineState:
+    """The decoder's hypotheses in flight, as beam search asks for them."""
+
+    words: Tensor | None
+
+    def __init__(self, engine: Engine, memory: Memory, beam: int):
+        self.engine, self.memory, self.beam, self.step = engine, memory, beam, 0
+        self.words = memory.words
+        layers, sentences = len(engine.decoder), memory.source.sentences
+        self.pool: WordPool | SlottedPool
+        if engine.accelerator is None:
+            self.pool = WordPool(layers, sentences, beam, engine.heads, engine.width // engine.heads)
+        else:
+            self.pool = SlottedPool(layers, sentences, beam, engine.heads, engine.width, engine.accelerator)
+
+    def logits(self, words: Tensor) -> Tensor:
+        engine, (source, context, softmax, _) = self.engine, self.memory
+        t = F.embedding(words, engine.target_embedding.weight) * engine.target_embedding.scale
+        t += sinusoids(self.step + 1, t.shape[1], t.device)[self.step]
+        self.pool.make_room()
+        for n, layer in enumerate(engine.decoder):
+            t = layer(
+                t,
+                partial(self.pool.attend, n),
+                None if context is None else partial(context.attend, n),
+                partial(source.attend, n),
+            )
+        self.step += 1
+        return softmax(t)
+
+    def reorder(self, rows: Tensor) -> None:
+        self.pool.reorder(rows)
+
+    def keep(self, sentences: Tensor) -> None:
+        source, context, softmax, words = self.memory
+        self.memory = Memory(source.of(sentences), None if context is None else context.of(sentences), softmax, words)
+        self.pool.keep(sentences)
+
+
+def _embed(embedding: Embedding, packed: Packed) -> Tensor:
+    return embedding(packed.tokens, packed.segments.positions, packed.segments.longest)

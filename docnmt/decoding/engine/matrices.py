@@ -1,0 +1,90 @@
+"""Products with matrices that do not change any more: packed once, used often.
+
+int8 is torch's own dynamic kernel: weights have one scale a row, inputs one scale a product. Everything that knows of
+that kernel is in this file.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from docnmt.quantization import quantize
+
+Matrix = Callable[[Tensor], Tensor]  # [rows, inputs] -> [rows, outputs]
+
+KERNEL = "fbgemm"
+
+
+def has_int8() -> bool:
+    """Whether this processor has the int8 kernel."""
+    return KERNEL in torch.backends.quantized.supported_engines
+
+
+class QuantizedRows:
+    """A matrix as int8, each row with its own scale: the largest element of a row becomes 127."""
+
+    def __init__(self, values: Tensor, scales: Tensor):
+        self.values, self.scales = values, scales  # int8 [rows, columns], [rows]
+
+    @classmethod
+    def of(cls, weight: Tensor) -> QuantizedRows:
+        return cls(*quantize(weight))
+
+    def __getitem__(self, rows: Tensor) -> QuantizedRows:
+        return QuantizedRows(self.values[rows], self.scales[rows])
+
+
+class FloatMatrix:
+    def __init__(self, weight: Tensor, bias: Tensor | None, relu: bool = False):
+        self.weight, self.bias, self.relu = weight.contiguous(), bias, relu
+
+    def __call__(self, x: Tensor) -> Tensor:
+        y = F.linear(x, self.weight, self.bias)
+        return y.relu_() if self.relu else y
+
+
+class Int8Matrix:
+    def __init__(self, rows: QuantizedRows, bias: Tensor | None, relu: bool = False):
+        self.packed = _packed(rows, bias)
+        kernels = torch.ops.quantized
+        self.product = (kernels.linear_relu_dynamic if relu else kernels.linear_dynamic).default
+
+    def __call__(self, x: Tensor) -> Tensor:
+        # Inputs use 7 of 8 bits: without it the sums of pairs overflow on processors that add them in 16 bits.
+        return self.product(x, self.packed, True)
+
+
+def pack(weight: Tensor, bias: Tensor | None, int8: bool, relu: bool = False) -> Matrix:
+    """x -> x weight^T + bias, nothing negative if `relu`."""
+    return Int8Matrix(QuantizedRows.of(weight), bias, relu) if int8 else FloatMatrix(weight, bias, relu)
+
+
+class Softmax:
+    """W_o, whole or some of its rows: those of a shortlist."""
+
+    def __init__(self, weight: Tensor, int8: bool):
+        self.rows: QuantizedRows | Tensor = QuantizedRows.of(weight) if int8 else weight
+        self.whole = _without_bias(self.rows)
+
+    def over(self, words: Tensor) -> Matrix:
+        return _without_bias(self.rows[words])
+
+
+def _without_bias(rows: QuantizedRows | Tensor) -> Matrix:
+    return FloatMatrix(rows, None) if isinstance(rows, Tensor) else Int8Matrix(rows, None)
+
+
+def _packed(rows: QuantizedRows, bias: Tensor | None) -> Any:
+    torch.backends.quantized.engine = KERNEL
+    zeros = torch.zeros_like(rows.scales, dtype=torch.int64)
+    with warnings.catch_warnings():
+        # torch warns that quantized tensors will go; the kernel stays, and this is how it takes its weights today.
+        warnings.filterwarnings("ignore", message=".*quantized tensor.*")
+        quantized = torch._make_per_channel_quantized_tensor(rows.values, rows.scales.double(), zeros, 0)
+        return torch.ops.quantized.linear_prepack(quantized, bias)

@@ -1,0 +1,86 @@
+"""What the decoder attends to, where there is the accelerator: keys and values lie still.
+
+Each sentence has a slot. When sentences leave or hypotheses change places, only small lists change: the slots of the
+sentences that are left, and for each hypothesis the places in its slot that its own words took.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from docnmt.decoding.accelerator import Accelerator
+from docnmt.model.segments import Segments
+
+STEPS = 16  # words of each hypothesis that there is room for at first
+
+
+class Slotted(NamedTuple):
+    """Keys and values of a source or of its context for all decoder layers."""
+
+    keys: Tensor  # [layers, slots, longest, width]
+    values: Tensor
+    slots: Tensor  # [sentences]
+    counts: Tensor  # tokens of each, [sentences]
+    heads: int
+    accelerator: Accelerator
+
+    @classmethod
+    def of_projected(
+        cls, projected: Tensor, segments: Segments, heads: int, width: int, accelerator: Accelerator
+    ) -> Slotted:
+        """[tokens, layers x 2 width]"""
+        states = segments.pad(projected).unflatten(2, (-1, 2, width)).permute(2, 3, 0, 1, 4)
+        keys, values = states.unbind(1)
+        slots = torch.arange(segments.count, dtype=torch.int32)
+        return cls(keys.contiguous(), values.contiguous(), slots, segments.lengths.int(), heads, accelerator)
+
+    @property
+    def sentences(self) -> int:
+        return len(self.slots)
+
+    def of(self, sentences: Tensor) -> Slotted:
+        return self._replace(slots=self.slots[sentences], counts=self.counts[sentences])
+
+    def attend(self, layer: int, query: Tensor) -> Tensor:
+        """[sentences x n, width] -> [sentences x n, width]"""
+        keys, values = self.keys[layer], self.values[layer]
+        return self.accelerator.attend(query, keys, values, self.slots, self.counts, None, self.heads)
+
+
+class SlottedPool:
+    """Keys and values of the words written so far."""
+
+    def __init__(self, layers: int, sentences: int, beam: int, heads: int, width: int, accelerator: Accelerator):
+        self.beam, self.heads, self.accelerator, self.filled = beam, heads, accelerator, 0
+        self.states = torch.empty(2, layers, sentences, STEPS * beam, width)
+        self.slots = torch.arange(sentences, dtype=torch.int32)
+        self.places = torch.empty(sentences * beam, 0, dtype=torch.int32)  # of each hypothesis, [rows, steps]
+        self.own = torch.arange(beam, dtype=torch.int32)
+
+    def make_room(self) -> None:
+        """A place for the next word of each hypothesis."""
+        if self.filled == self.states.shape[3]:
+            larger = self.states.new_empty(*self.states.shape[:3], 2 * self.filled, self.states.shape[4])
+            larger[:, :, :, : self.filled] = self.states
+            self.states = larger
+        new = (self.own + self.filled).repeat(len(self.slots))[:, None]
+        self.places = torch.cat([self.places, new], dim=1)
+        self.counts = torch.full((len(self.slots),), self.places.shape[1], dtype=torch.int32)
+        self.filled += self.beam
+
+    def attend(self, layer: int, projected: Tensor) -> Tensor:
+        """Query, key and value of each hypothesis' last word, [rows, 3 width] -> what it finds in its words, [rows,
+        width]"""
+        keys, values = self.states[0, layer], self.states[1, layer]
+        self.accelerator.put(projected, keys, values, self.slots, self.filled - self.beam, self.beam)
+        return self.accelerator.attend(projected, keys, values, self.slots, self.counts, self.places, self.heads)
+
+    def reorder(self, rows: Tensor) -> None:
+        self.places = self.places[rows]
+
+    def keep(self, sentences: Tensor) -> None:
+        self.slots = self.slots[sentences]
+        self.places = self.places.unflatten(0, (-1, self.beam))[sentences].flatten(0, 1)

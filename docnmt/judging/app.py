@@ -1,0 +1,134 @@
+"""The judging page and what it asks of the server."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from docnmt.errors import DocnmtError
+from docnmt.judging.sampling import Place
+from docnmt.judging.store import CHOICES, Store
+from docnmt.judging.view import progress, question
+from docnmt.serving.security import Security
+
+_OWN = Path(__file__).parent / "static"
+_SHARED = Path(__file__).parents[1] / "serving" / "static"
+_FILES = {
+    "/": (_OWN / "judge.html", "text/html"),
+    "/static/judge.css": (_OWN / "judge.css", "text/css"),
+    "/static/judge.js": (_OWN / "judge.js", "text/javascript"),
+    "/static/style.css": (_SHARED / "style.css", "text/css"),
+    "/static/icon.svg": (_SHARED / "icon.svg", "image/svg+xml"),
+}
+_MAX_BODY = 4096  # bytes; a name and a choice need far fewer
+
+
+def judging_app(store: Store, names: Collection[str] = ()) -> ASGIApp:
+    """The application for one store; `names` are those of the server."""
+    desk = Desk(store)
+
+    async def enter(request: Request) -> Response:
+        return await _answer(desk.enter, _text(await _body(request), "name"))
+
+    async def show(request: Request) -> Response:
+        return await _answer(desk.show, request.query_params.get("judge", ""), request.path_params["number"])
+
+    async def judge(request: Request) -> Response:
+        body = await _body(request)
+        return await _answer(desk.judge, _text(body, "judge"), request.path_params["number"], _text(body, "choice"))
+
+    app = Starlette(
+        routes=[
+            *(Route(path, _file(*file)) for path, file in _FILES.items()),
+            Route("/api/judges", enter, methods=["POST"]),
+            Route("/api/questions/{number:int}", show, methods=["GET"]),
+            Route("/api/questions/{number:int}", judge, methods=["POST"]),
+        ],
+        exception_handlers={
+            HTTPException: lambda _, error: _refusal(error.status_code, error.detail),
+            DocnmtError: lambda _, error: _refusal(400, str(error)),
+            sqlite3.Error: lambda _, error: _refusal(503, f"This could not be saved ({error}). Try again."),
+        },
+    )
+    return Security(app, names)
+
+
+class Desk:
+    """What judges can do. It waits for the disk, so it is asked in threads."""
+
+    def __init__(self, store: Store):
+        self.store, self.sample = store, store.sample
+
+    def enter(self, name: str) -> dict[str, Any]:
+        name = self.store.enter(name)
+        return {"judge": name, **progress(self.sample, self.store.choices(name))}
+
+    def show(self, name: str, number: int) -> dict[str, Any]:
+        """A question that is answered already, or the next one."""
+        choices = self._choices(name, number)
+        return question(self.sample, number, self.store.first_systems(name), choices)
+
+    def judge(self, name: str, number: int, choice: str) -> dict[str, Any]:
+        if choice not in CHOICES:
+            raise HTTPException(400, f"a choice is one of {', '.join(CHOICES)}")
+        choices = self._choices(name, number)
+        place = self.sample.questions[number - 1]
+        self.store.judge(name, place, choice)
+        return progress(self.sample, {**choices, place: choice})
+
+    def _choices(self, name: str, number: int) -> Mapping[Place, str]:
+        """What a judge has said so far, provided that it reaches to this question: none is passed over."""
+        if not self.store.knows(name):
+            raise HTTPException(404, "Nobody of this name judges here. Load the page again.")
+        choices = self.store.choices(name)
+        if not 1 <= number <= (progress(self.sample, choices)["next"] or len(self.sample.questions)):
+            raise HTTPException(404, "There is no such sentence, or it is not its turn yet. Load the page again.")
+        return choices
+
+
+async def _answer(act: Callable[..., dict[str, Any]], *arguments: Any) -> Response:
+    return JSONResponse(await run_in_threadpool(act, *arguments), headers={"Cache-Control": "no-store"})
+
+
+def _refusal(status: int, problem: str) -> Response:
+    return JSONResponse({"error": problem}, status)
+
+
+def _file(path: Path, kind: str) -> Callable[[Request], Response]:
+    return lambda request: FileResponse(path, media_type=kind)
+
+
+async def _body(request: Request) -> Mapping[str, Any]:
+    """A JSON object. Other sites' forms cannot send this type without the browser asking us first."""
+    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+        raise HTTPException(415, "send application/json")
+    data = b""
+    async for chunk in request.stream():
+        data += chunk
+        if len(data) > _MAX_BODY:
+            raise HTTPException(413, f"more than {_MAX_BODY} bytes")
+    try:
+        body = json.loads(data)
+    except (ValueError, RecursionError):
+        raise HTTPException(400, "not JSON") from None
+    if not isinstance(body, dict):
+        raise HTTPException(400, "not a JSON object")
+    return body
+
+
+def _text(body: Mapping[str, Any], key: str) -> str:
+    value = body.get(key)
+    if not isinstance(value, str):
+        raise HTTPException(400, f"{key} must be a string")
+    return value

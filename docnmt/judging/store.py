@@ -1,0 +1,221 @@
+"""Where judgements are kept: one SQLite file with the sample, the judges and all they ever said.
+
+A judgement is on disk before the judge is shown the next sentence. Nothing is ever overwritten: who changes his mind
+adds a row, and the last one counts.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import threading
+import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from docnmt.errors import DocnmtError
+from docnmt.judging.sampling import JudgedDocument, Place, Sample, first_systems
+
+CHOICES = FIRST, EQUAL, SECOND = "first", "equal", "second"  # which of two translations, as they stood, is better
+MAX_NAME = 60
+
+_MARK = 0x646F634A  # tells our files from other databases: "docJ"
+_SCHEMA = """
+CREATE TABLE study (system_a TEXT NOT NULL, system_b TEXT NOT NULL, seed INTEGER NOT NULL, since TEXT NOT NULL);
+CREATE TABLE sentence (
+    document INTEGER NOT NULL, position INTEGER NOT NULL, document_id TEXT NOT NULL,
+    source TEXT NOT NULL, translation_a TEXT NOT NULL, translation_b TEXT NOT NULL,
+    PRIMARY KEY (document, position)
+);
+CREATE TABLE judge (key TEXT PRIMARY KEY, name TEXT NOT NULL, since TEXT NOT NULL);
+CREATE TABLE judgement (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    judge TEXT NOT NULL REFERENCES judge (key),
+    document INTEGER NOT NULL, position INTEGER NOT NULL,
+    first_system INTEGER NOT NULL CHECK (first_system IN (0, 1)),
+    choice TEXT NOT NULL CHECK (choice IN ('first', 'equal', 'second')),
+    time TEXT NOT NULL,
+    FOREIGN KEY (document, position) REFERENCES sentence (document, position)
+);
+CREATE INDEX judgement_of ON judgement (judge, document, position);
+"""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What a judge said last about a sentence."""
+
+    judge: str
+    place: Place
+    first_system: int  # 0 or 1: the one that stood first
+    choice: str
+    time: str
+    revisions: int
+
+    @property
+    def better(self) -> int | None:
+        """The system found better; None for equal."""
+        if self.choice == EQUAL:
+            return None
+        return self.first_system if self.choice == FIRST else 1 - self.first_system
+
+
+class Store:
+    """An open file of judgements; may be used from several threads, and by several processes at once."""
+
+    def __init__(self, path: str | Path, sample: Sample | None = None):
+        """Opens a file that is there; given a sample, goes on with the file of this sample or makes it."""
+        if sample is None and not Path(path).is_file():
+            raise DocnmtError(f"{path}: no such file\n  Name the --store of a `docnmt judge`.")
+        self._lock = threading.Lock()
+        self._database = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
+        try:
+            self._check_ours(sample)
+            self._database.execute("PRAGMA journal_mode = WAL")
+            self._database.execute("PRAGMA synchronous = FULL")  # a commit survives a power cut, too
+            self._database.execute("PRAGMA foreign_keys = ON")
+            if sample is not None:
+                with self._transaction() as database:
+                    if _is_empty(database):
+                        _write_sample(database, sample)
+            self.sample = self._read_sample()
+            if sample is not None and (self.sample.seed, self.sample.documents) != (sample.seed, sample.documents):
+                raise DocnmtError(
+                    f"{path}: holds judgements of other texts or another sample\n"
+                    "  Go on with its own files, --documents and --seed, or name another --store."
+                )
+        except sqlite3.DatabaseError as error:
+            self._database.close()
+            raise DocnmtError(f"{path}: {error}\n  Name the --store of a `docnmt judge`.") from None
+        except BaseException:
+            self._database.close()
+            raise
+
+    def close(self) -> None:
+        with self._lock:
+            self._database.close()
+
+    # ---- what judges do ----
+
+    def enter(self, name: str) -> str:
+        """Lets a judge begin or go on; the name as it was written the first time."""
+        clean = clean_name(name)
+        with self._transaction() as database:
+            database.execute("INSERT OR IGNORE INTO judge VALUES (?, ?, ?)", (_key(clean), clean, _now()))
+            (first_written,) = database.execute("SELECT name FROM judge WHERE key = ?", (_key(clean),)).fetchone()
+        return str(first_written)
+
+    def knows(self, name: str) -> bool:
+        with self._lock:
+            return self._database.execute("SELECT 1 FROM judge WHERE key = ?", (_key(name),)).fetchone() is not None
+
+    def first_systems(self, name: str) -> tuple[int, ...]:
+        return first_systems(self.sample.seed, _key(name), len(self.sample.documents))
+
+    def judge(self, name: str, place: Place, choice: str) -> None:
+        """Returns once the judgement is on disk."""
+        row = (_key(name), place.document, place.position, self.first_systems(name)[place.document], choice, _now())
+        with self._transaction() as database:
+            database.execute("INSERT INTO judgement VALUES (NULL, ?, ?, ?, ?, ?, ?)", row)
+
+    def choices(self, name: str) -> dict[Place, str]:
+        """What a judge has said so far, by sentence."""
+        with self._lock:
+            rows = self._database.execute(
+                "SELECT document, position, choice FROM judgement WHERE judge = ? ORDER BY number", (_key(name),)
+            ).fetchall()
+        return {Place(document, position): choice for document, position, choice in rows}
+
+    # ---- what came of it ----
+
+    def judgements(self) -> list[Judgement]:
+        """Those in force, judge by judge in the order in which they came, sentences in theirs."""
+        # SQLite gives the other columns of the row that has the maximum.
+        with self._lock:
+            rows = self._database.execute(
+                "SELECT name, document, position, first_system, choice, time, count(*) - 1, max(number) "
+                "FROM judgement JOIN judge ON judge = key GROUP BY judge, document, position "
+                "ORDER BY judge.rowid, document, position"
+            ).fetchall()
+        return [Judgement(name, Place(k, i), first, choice, time, n) for name, k, i, first, choice, time, n, _ in rows]
+
+    # ---- the database ----
+
+    def _check_ours(self, sample: Sample | None) -> None:
+        """Before anything is written: a file named by mistake stays as it is."""
+        (mark,) = self._database.execute("PRAGMA application_id").fetchone()
+        if mark != _MARK and not (sample is not None and _is_empty(self._database)):
+            raise sqlite3.DatabaseError("no file of judgements")
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            self._database.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._database
+                self._database.execute("COMMIT")
+            except BaseException:
+                if self._database.in_transaction:
+                    self._database.execute("ROLLBACK")
+                raise
+
+    def _read_sample(self) -> Sample:
+        with self._lock:
+            name_a, name_b, seed = self._database.execute("SELECT system_a, system_b, seed FROM study").fetchone()
+            rows = self._database.execute(
+                "SELECT document, document_id, source, translation_a, translation_b FROM sentence "
+                "ORDER BY document, position"
+            ).fetchall()
+        documents: dict[int, list[tuple[str, ...]]] = {}
+        for number, *texts in rows:
+            documents.setdefault(number, []).append(tuple(texts))
+        read = []
+        for sentences in documents.values():
+            ids, source, one, other = zip(*sentences, strict=True)
+            read.append(JudgedDocument(ids[0], source, (one, other)))
+        return Sample((name_a, name_b), seed, tuple(read))
+
+
+def _is_empty(database: sqlite3.Connection) -> bool:
+    """As a new file is, and that of a process killed before it had written the sample."""
+    return database.execute("SELECT 1 FROM sqlite_master").fetchone() is None
+
+
+def _write_sample(database: sqlite3.Connection, sample: Sample) -> None:
+    for statement in _SCHEMA.split(";"):
+        database.execute(statement)
+    database.execute("INSERT INTO study VALUES (?, ?, ?, ?)", (*sample.systems, sample.seed, _now()))
+    for place in sample.sentences:
+        document, i = sample.documents[place.document], place.position
+        texts = (document.source[i], *(output[i] for output in document.outputs))
+        database.execute("INSERT INTO sentence VALUES (?, ?, ?, ?, ?, ?)", (place.document, i, document.id, *texts))
+    database.execute(f"PRAGMA application_id = {_MARK}")
+
+
+def clean_name(text: str) -> str:
+    """A judge's name without needless spaces."""
+    name = " ".join(unicodedata.normalize("NFC", text).split())
+    # Anything else at the beginning might be taken for a formula by a spreadsheet that reads the CSV.
+    if (
+        not name
+        or not name[0].isalnum()
+        or len(name) > MAX_NAME
+        or re.search(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]", name)
+    ):
+        raise DocnmtError(
+            f"{name[:MAX_NAME]!r} cannot be a judge's name\n"
+            f"  Begin with a letter or a figure, and write no more than {MAX_NAME} characters."
+        )
+    return name
+
+
+def _key(name: str) -> str:
+    """What names have in common that are the same judge's."""
+    return clean_name(name).casefold()
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

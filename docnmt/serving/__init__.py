@@ -1,0 +1,1 @@
+"""Serving models: processes that translate, an API over HTTP, pages."""

@@ -1,0 +1,189 @@
+"""The API, in the dialect of LibreTranslate: what its clients ask for, and get."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Coroutine
+from pathlib import PurePosixPath
+from typing import Any, TypeVar
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import FileResponse, PlainTextResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from docnmt.files.kinds import KINDS, PACKED, is_document, kind_of
+from docnmt.files.translation import translate_bytes
+from docnmt.serving.detection import Detector
+from docnmt.serving.downloads import Downloads
+from docnmt.serving.excerpts import options
+from docnmt.serving.keys import Keys
+from docnmt.serving.languages import Languages, name_of
+from docnmt.serving.models import ModelInfo
+from docnmt.serving.openapi import description
+from docnmt.serving.parameters import AUTO, Parameters, TextsAsked, bad, flag_of, read_parameters, text_of, upload_of
+from docnmt.serving.pool import Pool
+from docnmt.serving.settings import Settings
+from docnmt.serving.texts import translate_texts
+
+T = TypeVar("T")
+FILES = 8  # that are in memory at a time, being translated or waiting for it
+
+Detected = dict[str, object]
+
+
+class Answer(Response):
+    media_type = "application/json"
+
+    def render(self, content: Any) -> bytes:
+        return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+class API:
+    def __init__(self, pool: Pool, settings: Settings, detector: Detector, downloads: Downloads):
+        self.pool, self.settings, self.detector, self.downloads = pool, settings, detector, downloads
+        self.languages = Languages(pool.models.values())
+        self.keys = Keys(settings.keys)
+        self._files = 0
+
+    def routes(self) -> list[BaseRoute]:
+        return [
+            Route("/translate", self.translate, methods=["POST"]),
+            Route("/detect", self.detect, methods=["POST"]),
+            Route("/languages", self.list_languages, methods=["GET"]),
+            Route("/translate_file", self.translate_file, methods=["POST"]),
+            Route("/download_file/{key}", self.download_file, methods=["GET"]),
+            Route("/frontend/settings", self.frontend_settings, methods=["GET"]),
+            Route("/health", self.health, methods=["GET"]),
+            Route("/metrics", self.metrics, methods=["GET"]),
+            Route("/openapi.json", self.openapi, methods=["GET"]),
+        ]
+
+    async def translate(self, request: Request) -> Response:
+        parameters = await self._read(request)
+        asked = TextsAsked.of(parameters, self.settings)
+        model, detected = self._model(parameters, " ".join(asked.texts))
+        found = await while_connected(
+            request,
+            translate_texts(self.pool, model, asked.texts, asked.format, asked.context, 1 + asked.alternatives),
+        )
+        answers: dict[str, list[Any]] = {"translatedText": [ranked[0] for ranked in found]}
+        if detected:
+            answers["detectedLanguage"] = [detected] * len(found)
+        if asked.alternatives:
+            answers["alternatives"] = [ranked[1:] for ranked in found]
+        return Answer(answers if asked.is_list else {name: values[0] for name, values in answers.items()})
+
+    async def detect(self, request: Request) -> Response:
+        text = text_of(await self._read(request), "q")
+        return Answer([_detected(*each) for each in self.detector.languages(text)])
+
+    async def list_languages(self, request: Request) -> Response:
+        return Answer(self.languages.listed())
+
+    async def translate_file(self, request: Request) -> Response:
+        parameters = await self._read(request)
+        file = upload_of(parameters)
+        path = PurePosixPath((file.filename or "").replace("\\", "/"))
+        if not is_document(path.name):
+            raise bad(f"file format not supported. Supported are {', '.join(KINDS)}.")
+        context = flag_of(parameters, "context", True)
+        if self._files >= FILES:
+            raise HTTPException(429, "Other files wait already. Try again later.", {"Retry-After": "10"})
+        self._files += 1
+        try:
+            data = await file.read()
+            text = "" if kind_of(path.name) in PACKED else data[:10_000].decode("utf-8", "ignore")
+            model, _ = self._model(parameters, text)
+            work = self.pool.call(translate_upload, data, path.name, context, model=model.name, long=True)
+            translated = await while_connected(request, work)
+        finally:
+            self._files -= 1
+            await file.close()
+        key = self.downloads.add(translated, f"{path.stem}.{model.target_language}{path.suffix}")
+        return Answer({"translatedFileUrl": str(request.url_for("download_file", key=key))})
+
+    async def download_file(self, request: Request) -> Response:
+        found = self.downloads.get(request.path_params["key"])
+        if found is None:
+            raise HTTPException(404, "There is no such file (any more).")
+        headers = {"Cache-Control": "no-store"}
+        return FileResponse(found.path, filename=found.name, media_type="application/octet-stream", headers=headers)
+
+    async def frontend_settings(self, request: Request) -> Response:
+        default = self.pool.models[self.pool.default]
+        sides = {"source": default.source_language, "target": default.target_language}
+        return Answer(
+            {
+                "apiKeys": bool(self.keys),
+                "charLimit": self.settings.characters,
+                "filesTranslation": True,
+                "frontendTimeout": 500,
+                "keyRequired": bool(self.keys),
+                "language": {side: {"code": code, "name": name_of(code)} for side, code in sides.items()},
+                "suggestions": False,
+                "supportedFilesFormat": list(KINDS),
+            }
+        )
+
+    async def health(self, request: Request) -> Response:
+        up = self.pool.alive > 0
+        return Answer({"status": "ok" if up else "no model process is up"}, 200 if up else 503)
+
+    async def metrics(self, request: Request) -> Response:
+        return PlainTextResponse(self.pool.metrics.text(), media_type="text/plain; version=0.0.4")
+
+    async def openapi(self, request: Request) -> Response:
+        return Answer(description(self.settings, list(self.pool.models)))
+
+    async def _read(self, request: Request) -> Parameters:
+        parameters = await read_parameters(request)
+        given = parameters.get("api_key")
+        self.keys.check(request, "" if given is None else text_of(parameters, "api_key"))
+        return parameters
+
+    def _model(self, parameters: Parameters, text: str) -> tuple[ModelInfo, Detected | None]:
+        """The model for the languages that are asked for, and which language the text was found to be in, if asked."""
+        source, target = text_of(parameters, "source"), self.languages.find(text_of(parameters, "target"))
+        languages = self.languages
+        if "model" in parameters:
+            info = self.pool.models.get(text_of(parameters, "model"))
+            if info is None:
+                raise bad(f"model is none of {', '.join(self.pool.models)}")
+            languages = Languages([info])
+        if source != AUTO:
+            return languages.model(self.languages.find(source), target), None
+        candidates = languages.sources_of(target) or languages.sources
+        if len(candidates) > 1 and not text:
+            raise bad("the language cannot be told. Give source.")
+        language, sure = self.detector.best_of(text, candidates)
+        return languages.model(language, target), _detected(language, sure)
+
+
+def _detected(language: str, probability: float) -> Detected:
+    return {"confidence": round(100 * probability, 1), "language": language}
+
+
+def translate_upload(translator: Any, data: bytes, name: str, context: bool) -> bytes:
+    return translate_bytes(translator, data, name, context=options(translator, context).context)
+
+
+async def while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T:
+    """Gives work up when the client has gone."""
+    task = asyncio.create_task(work)
+    gone = asyncio.create_task(_gone(request))
+    try:
+        await asyncio.wait((task, gone), return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            raise HTTPException(499, "The client has gone.")  # nobody reads it; the metrics count it
+        return task.result()
+    finally:
+        for each in (task, gone):
+            each.cancel()
+        await asyncio.gather(task, gone, return_exceptions=True)
+
+
+async def _gone(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,110 @@
+"""What a model process translates at once: sentences of several documents, each with what it sees of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, cast
+
+from docnmt.decoding.results import OFF, Options, TranslatedSentence
+from docnmt.document import ContextSpec, Document, context_positions
+from docnmt.files.placeholders import without
+from docnmt.files.translation import FileSentences, Sentence, Translated
+
+if TYPE_CHECKING:
+    from docnmt.decoding.results import Changes
+    from docnmt.decoding.translator import Translator
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """A stretch of one document, and the places in it to translate; the others are context."""
+
+    sentences: tuple[str, ...]
+    places: tuple[int, ...]
+
+    @property
+    def characters(self) -> int:
+        return sum(map(len, self.sentences))
+
+
+def whole(sentences: Sequence[str]) -> Excerpt:
+    return Excerpt(tuple(sentences), tuple(range(len(sentences))))
+
+
+def one_by_one(sentences: Sequence[str], context: ContextSpec) -> Iterator[Excerpt]:
+    """For each sentence itself and what it sees."""
+    for place in range(len(sentences)):
+        seen = sorted((place, *context_positions(place, len(sentences), context)))
+        yield Excerpt(tuple(sentences[i] for i in seen), (seen.index(place),))
+
+
+def translate_excerpts(
+    translator: Translator, excerpts: Sequence[Excerpt], context: bool, nbest: int
+) -> list[list[TranslatedSentence]]:
+    """For each excerpt the translations of its places."""
+    texts = [excerpt.sentences[place] for excerpt in excerpts for place in excerpt.places]
+    batch = Batch([Sentence(text, translate=any(map(str.isalpha, without(text)))) for text in texts], excerpts)
+    ranked = batch.ranked(translator, options(translator, context, nbest))
+    found = iter(zip(*ranked, strict=True))
+    scores = iter(batch.scores())
+    return [[_joined(next(found), next(scores)) for _ in excerpt.places] for excerpt in excerpts]
+
+
+def options(translator: Translator, context: bool, nbest: int = 1) -> Options:
+    return replace(translator.options, nbest=nbest, context=None if context else OFF)
+
+
+def _joined(ranked: tuple[Translated, ...], scores: tuple[float, ...]) -> TranslatedSentence:
+    return TranslatedSentence(tuple(each.text for each in ranked[: len(scores)]), scores)
+
+
+class Batch(FileSentences):
+    """Sentences from many places, looked after like those of a file: placeholders are kept, marks find their words."""
+
+    def __init__(self, sentences: Sequence[Sentence], excerpts: Sequence[Excerpt]):
+        self.sentences, self.excerpts = list(sentences), excerpts
+        self.texts = [sentence.text for sentence in sentences]
+        self.at = [(n, place) for n, excerpt in enumerate(excerpts) for place in excerpt.places]
+        self._first: dict[int, TranslatedSentence] = {}  # of the sentences as they are
+        self._known: dict[tuple[int, str], TranslatedSentence] = {}  # of what was read in their places
+        self._rank = 0
+
+    def ranked(self, translator: Translator, options: Options) -> list[list[Translated]]:
+        """The best translations of all sentences, their second best, and so on. Where there are no more, the last."""
+        found = []
+        for self._rank in range(options.nbest):
+            found.append(self.translate(translator, range(len(self)), options))
+        return found
+
+    def scores(self) -> list[tuple[float, ...]]:
+        """Of all sentences, once they are translated; as many as there are different translations."""
+        return [self._first[n].scores if n in self._first else (0.0,) for n in range(len(self))]
+
+    def _decode(
+        self, translator: Translator, block: range, wanted: Mapping[int, str], options: Options
+    ) -> dict[int, str]:
+        """The translations of the rank at hand; all ranks of a text are found at once."""
+        new = {n: text for n, text in wanted.items() if (n, text) not in self._known}
+        for n, sentence in self._decoded(translator, new, options).items():
+            self._known[n, new[n]] = sentence
+            self._first.setdefault(n, sentence)
+        ranked = {n: self._known[n, text].texts for n, text in wanted.items()}
+        return {n: texts[min(self._rank, len(texts) - 1)].strip() for n, texts in ranked.items()}
+
+    def _decoded(
+        self, translator: Translator, wanted: Mapping[int, str], options: Options
+    ) -> dict[int, TranslatedSentence]:
+        chosen = sorted({self.at[n][0] for n in wanted})
+        contexts = [Document(str(n), self.excerpts[n].sentences) for n in chosen]
+        read = {self.at[n]: text for n, text in wanted.items()}
+        rule = translator.rule(options.context)
+        in_order = rule is not None and rule.remembers  # it needs its own translations of the other sentences
+        documents = [
+            Document(str(n), tuple(read.get((n, i), s if in_order else "") for i, s in enumerate(context.sentences)))
+            for n, context in zip(chosen, contexts, strict=True)
+        ]
+        changes = cast("Changes", vars(options))
+        results = translator.translate_documents(documents, context_from=None if in_order else contexts, **changes)
+        found = dict(zip(chosen, results, strict=True))
+        return {n: found[self.at[n][0]].sentences[self.at[n][1]] for n in wanted}

@@ -1,0 +1,79 @@
+"""What context did to the words of one sentence, for somebody who clicks on a word. Runs where the model is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from docnmt.decoding.alignment import Links, Span, align
+from docnmt.decoding.translator import Translator
+from docnmt.document import NO_CONTEXT, ParallelDocument, context_positions
+from docnmt.errors import DocnmtError
+from docnmt.evaluation.context_gain.gain import check_has_context, encode
+from docnmt.evaluation.context_gain.looks import looks
+from docnmt.evaluation.context_gain.trace import traced
+from docnmt.evaluation.controls import NONE, TRUE, Contexts
+from docnmt.evaluation.words import Word
+
+
+def explain(translator: Translator, source: Sequence[str], target: Sequence[str], position: int) -> dict[str, Any]:
+    """Every word of a sentence of a document and of its translation: the translation's log-probabilities with the
+    context and with none, what both attended to in the context, layer by layer, and how far the gates were open."""
+    spec = translator.card.context.spec
+    seen = sorted((position, *context_positions(position, len(source), spec)))
+    document = ParallelDocument("page", tuple(source[i] for i in seen), tuple(target[i] for i in seen))
+    own = document.filled.index(seen.index(position))  # gaps have no place among the pairs
+    source_text, target_text = source[position], target[position]
+    spans = [translator.source.encode_with_spans(source_text), translator.target.encode_with_spans(target_text)]
+    longest = translator.card.model.max_length
+    if max(len(ids) for ids, _ in spans) > longest:
+        raise DocnmtError(f"more than {longest} pieces: the model reads it in parts\n  Ask about a shorter sentence.")
+    check_has_context(translator, [ParallelDocument("page", ("", ""), ("", ""))])
+    contexts = {TRUE: Contexts([document], [document], spec), NONE: Contexts([document], [document], NO_CONTEXT)}
+    encoded = encode(translator, [document], contexts)
+    scores: dict[str, Any] = {}
+    for name, pairs in encoded.pairs.items():
+        same = pairs[own] == encoded.pairs[TRUE][own] and TRUE in scores  # one question, one answer, to the last bit
+        scores[name] = scores[TRUE] if same else translator.log_probabilities([pairs[own]])[0].double().cpu().numpy()
+    pieces = translator.target.pieces([*spans[1][0], translator.target.eos])
+    with traced(translator.model) as trace:
+        found = looks(translator, document.source, seen.index(position), pieces, encoded.batch([own]), trace)
+    return {
+        "context": found.context,
+        "source": _places(source_text, found.source, spans[0][1]),
+        "target": _places(target_text, found.target[:-1], spans[1][1]),
+        "log": {
+            name: [round(float(values[word.begin : word.end].sum()), 4) for word in found.target[:-1]]
+            for name, values in scores.items()
+        },
+        "attention": {side: np.round(weights, 3).tolist() for side, weights in found.attention.items()},
+        "share": {side: np.round(shares, 3).tolist() for side, shares in found.share.items()},
+    }
+
+
+def aligned(translator: Translator, source: str, target: str) -> Links:
+    """The words of a sentence and its translation that belong together."""
+    (links,) = align(translator, [(source, target)])
+    ours, theirs = _units(source), _units(target)
+    return [((ours[a], ours[b]), (theirs[c], theirs[d])) for (a, b), (c, d) in links]
+
+
+def _places(text: str, words: Sequence[Word], spans: Sequence[Span]) -> list[Span]:
+    """Where the words stand in the text, without the space before them."""
+    at = _units(text)
+    places = []
+    for word in words:
+        begin, end = spans[word.begin][0], max(span[1] for span in spans[word.begin : word.end])
+        begin += len(text[begin:end]) - len(text[begin:end].lstrip())
+        places.append((at[begin], at[end]))
+    return places
+
+
+def _units(text: str) -> list[int]:
+    """For each character, and the end, where it stands as browsers count: one beyond U+FFFF is two of theirs."""
+    at = [0]
+    for character in text:
+        at.append(at[-1] + (2 if ord(character) > 0xFFFF else 1))
+    return at

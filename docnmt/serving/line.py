@@ -1,0 +1,176 @@
+"""Work that waits for a process: how much of it there may be, whose turn it is, and what goes together in a batch."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+from docnmt.serving.excerpts import Excerpt
+
+BATCH = 128  # sentences in a batch
+BATCH_CHARACTERS = 24_000  # about, with their contexts: what a model takes at once anyway
+SMALLEST = 8  # sentences below which it does not pay to share work out over processes that are free
+WAIT = 0.005  # seconds to wait for more, when there is little to do
+# Seconds by which a sentence counts as later than the one before it in its document: so a long document does not keep
+# short ones waiting, and still gets its turn.
+STEP = 0.01
+
+_numbers = count()
+
+
+class Overloaded(Exception):
+    """The queue is full."""
+
+    def __init__(self, retry_after: int):
+        super().__init__(f"The server has too much to do. Try again in {retry_after} s.")
+        self.retry_after = retry_after
+
+
+@dataclass(frozen=True)
+class Group:
+    """Sentences that can be in one batch."""
+
+    model: str
+    context: bool
+    nbest: int
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """Something else that a process is to do; each is a group by itself."""
+
+    model: str
+    function: Callable[..., Any]
+    arguments: tuple[object, ...]
+    long: bool
+    number: int = field(default_factory=_numbers.__next__)
+
+
+@dataclass(eq=False)
+class Job:
+    group: Group | Call
+    finished: asyncio.Queue[Job]  # where it goes when it has an answer or an error
+    position: int = 0  # in its document
+    excerpt: Excerpt | None = None
+    arrived: float = field(default_factory=time.monotonic)
+    alone: bool = False  # tried before, with others: now in a batch of its own
+    answer: Any = None
+    error: Exception | None = None
+
+    def __post_init__(self) -> None:
+        self.order = (self.arrived + STEP * self.position, next(_numbers))
+
+    @property
+    def size(self) -> int:
+        return len(self.excerpt.places) if self.excerpt else 1
+
+    def finish(self, answer: Any = None, error: Exception | None = None) -> None:
+        self.answer, self.error = answer, error
+        self.finished.put_nowait(self)
+
+
+class Line:
+    def __init__(self, room: int, workers: int, patience: float):
+        """Room for so many sentences, or for as many as will be done in `patience` seconds, if these are fewer."""
+        self.room, self.workers, self.patience = room, workers, patience
+        self.waiting = 0  # sentences
+        self._groups: dict[Group | Call, list[Job]] = {}  # none is empty; in order
+        self._arrived = asyncio.Event()
+        self._idle = 0  # processes that wait for work
+        self._long = 0  # processes that are at something long
+        self._pace = 0.0  # seconds that a process takes for a sentence
+
+    def add(self, jobs: Sequence[Job]) -> None:
+        """All of them or none. A request that finds nobody waiting is never too large."""
+        delay = self.waiting * self._pace / self.workers
+        if self.waiting and (self.waiting + sum(job.size for job in jobs) > self.room or delay > self.patience):
+            raise Overloaded(math.ceil(min(max(1, delay), 60)))
+        self._insert(jobs)
+
+    def add_again(self, jobs: Iterable[Job]) -> None:
+        """Those that were taken and not done, each to be tried alone."""
+        for job in jobs:
+            job.alone = True
+            self._insert([job])
+
+    def remove(self, jobs: Iterable[Job]) -> None:
+        """Those that nobody waits for any more, if they have not been taken."""
+        for job in jobs:
+            line = self._groups.get(job.group, [])
+            at = bisect_left(line, job.order, key=_order)
+            if at < len(line) and line[at] is job:
+                self._take_out(job.group, slice(at, at + 1))
+
+    async def take(self) -> list[Job]:
+        """The next batch for a process, once there is one."""
+        self._idle += 1
+        try:
+            while True:
+                group = self._next()
+                if group is None:
+                    self._arrived.clear()
+                    await self._arrived.wait()
+                    continue
+                line = self._groups[group]
+                early = line[0].arrived + WAIT - time.monotonic()
+                if early <= 0 or isinstance(group, Call) or line[0].alone or len(line) >= BATCH:
+                    return self._batch(group)
+                await asyncio.sleep(early)  # others may come, or another process may take these
+        finally:
+            self._idle -= 1
+
+    def done(self, jobs: Sequence[Job], seconds: float | None = None) -> None:
+        """A process is through with a batch, and did it in so long; None: it did not do it."""
+        group = jobs[0].group
+        if isinstance(group, Group) and seconds is not None:
+            pace = seconds / sum(job.size for job in jobs)
+            self._pace = 0.8 * self._pace + 0.2 * pace if self._pace else pace
+        elif isinstance(group, Call) and group.long:
+            self._long -= 1
+            self._arrived.set()  # another one may have waited for this
+
+    def _insert(self, jobs: Sequence[Job]) -> None:
+        for job in jobs:
+            insort(self._groups.setdefault(job.group, []), job, key=_order)
+            self.waiting += job.size
+        self._arrived.set()
+
+    def _next(self) -> Group | Call | None:
+        """Whose first job is due first. Something long waits for its turn: one process has to stay free of such."""
+        full = self._long >= max(1, self.workers - 1)
+        ready = (group for group in self._groups if not (full and isinstance(group, Call) and group.long))
+        return min(ready, key=lambda group: self._groups[group][0].order, default=None)
+
+    def _batch(self, group: Group | Call) -> list[Job]:
+        line = self._groups[group]
+        share = math.ceil(sum(job.size for job in line[:BATCH]) / max(1, self._idle))
+        most = min(BATCH, max(SMALLEST, share))
+        end = sentences = characters = 0
+        for job in line:
+            sentences += job.size
+            characters += job.excerpt.characters if job.excerpt else 0
+            if end and (job.alone or line[0].alone or sentences > most or characters > BATCH_CHARACTERS):
+                break
+            end += 1
+        if isinstance(group, Call) and group.long:
+            self._long += 1
+        return self._take_out(group, slice(0, end))
+
+    def _take_out(self, group: Group | Call, part: slice) -> list[Job]:
+        line = self._groups[group]
+        taken = line[part]
+        del line[part]
+        if not line:
+            del self._groups[group]
+        self.waiting -= sum(job.size for job in taken)
+        return taken
+
+
+def _order(job: Job) -> tuple[float, int]:
+    return job.order

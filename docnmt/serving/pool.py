@@ -1,0 +1,211 @@
+"""The model processes, and what they are asked: sentences of many requests in the same batches, in any order."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from itertools import count
+from typing import Any, Self, TypeVar
+
+from docnmt.decoding.results import TranslatedSentence
+from docnmt.document import NO_CONTEXT
+from docnmt.errors import DocnmtError
+from docnmt.serving.excerpts import one_by_one, translate_excerpts, whole
+from docnmt.serving.line import Call, Group, Job, Line, Overloaded
+from docnmt.serving.metrics import Metrics
+from docnmt.serving.models import ModelInfo
+from docnmt.serving.worker import CallFailed, Gone, Load, Worker, load_for_serving
+
+__all__ = ["CallFailed", "ModelInfo", "Overloaded", "Pool", "TimedOut", "WorkerDied"]
+
+T = TypeVar("T")
+LONG = 10  # time limits that a whole file may take
+PAUSES = (0, 1, 5, 15)  # seconds before a process that died is started again, after each time that this failed
+
+
+class TimedOut(Exception):
+    """It took longer than the time limit."""
+
+
+class WorkerDied(Exception):
+    """A process died with this work, and another one with it alone."""
+
+
+class Pool:
+    """Owns the model processes. Used from one event loop: `async with Pool(...) as pool`."""
+
+    models: Mapping[str, ModelInfo]  # by name
+    default: str
+
+    def __init__(
+        self,
+        folders: Mapping[str, str],
+        *,
+        workers: int,
+        room: int = 1024,
+        seconds: float = 60,
+        load: Load = load_for_serving,
+    ):
+        """Model folders by name, the first is the default. `room` is the number of sentences that may wait, `seconds`
+        the time limit of a request. Every process holds all models."""
+        self.models, self.default = {}, next(iter(folders))
+        self.seconds, self.metrics = seconds, Metrics()
+        self._workers = [Worker(folders, load) for _ in range(workers)]
+        self._line = Line(room, workers, patience=seconds / 2)
+        self._tasks: list[asyncio.Task[None]] = []
+        self.metrics.waiting.read = lambda: self._line.waiting
+        self.metrics.workers.read = lambda: self.alive
+
+    async def __aenter__(self) -> Self:
+        try:
+            started = await asyncio.gather(*(worker.start() for worker in self._workers))
+        except Gone:
+            self._stop()
+            raise DocnmtError(
+                "a process died while it loaded the models\n  There may be too little memory: give fewer --workers."
+            ) from None
+        except BaseException:
+            self._stop()
+            raise
+        self.models = {info.name: info for info in started[0]}
+        self._tasks = [asyncio.create_task(self._run(worker)) for worker in self._workers]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._stop()
+
+    def _stop(self) -> None:
+        for worker in self._workers:
+            worker.stop()
+
+    @property
+    def alive(self) -> int:
+        """Processes that are up."""
+        return sum(worker.alive for worker in self._workers)
+
+    # ---- what can be asked ----
+
+    async def translate(
+        self,
+        sentences: Sequence[str],
+        *,
+        model: str | None = None,
+        context: bool = True,
+        nbest: int = 1,
+        deadline: float | None = None,
+    ) -> AsyncIterator[tuple[int, TranslatedSentence]]:
+        """One document. Yields (position, result) as sentences get done, in any order; every position once.
+
+        Sentences without letters come back as they are; placeholders are kept, as in files. `nbest` beyond the
+        model's `most` gives those. `deadline` as of time.monotonic(); the pool's own time limit if None. Raises
+        Overloaded, TimedOut, WorkerDied. Closing the iterator takes what has not started out of the queue.
+        """
+        info = self.models[model or self.default]
+        group = Group(info.name, context and info.uses_context, min(nbest, info.most))
+        finished: asyncio.Queue[Job] = asyncio.Queue()
+        if info.in_order and group.context:
+            excerpts = [whole(sentences)] if sentences else []
+        else:
+            excerpts = list(one_by_one(sentences, info.context if group.context else NO_CONTEXT))
+        jobs = [Job(group, finished, position, excerpt) for position, excerpt in enumerate(excerpts)]
+        deadline = deadline or time.monotonic() + self.seconds
+        self._line.add(jobs)
+        try:
+            for _ in jobs:
+                job = await self._next(finished, deadline)
+                for place, sentence in enumerate(job.answer):
+                    yield job.position + place, sentence
+        finally:
+            self._line.remove(jobs)
+
+    async def call(
+        self,
+        function: Callable[..., T],
+        *arguments: object,
+        model: str | None = None,
+        deadline: float | None = None,
+        long: bool = False,
+    ) -> T:
+        """Runs function(translator, *arguments), one of a module, in a process.
+
+        `long` is for whole files: one process is kept free of them, and they have more time.
+        """
+        finished: asyncio.Queue[Job] = asyncio.Queue()
+        job = Job(Call(model or self.default, function, arguments, long), finished)
+        deadline = deadline or time.monotonic() + self.seconds * (LONG if long else 1)
+        self._line.add([job])
+        try:
+            answer: T = (await self._next(finished, deadline)).answer
+        finally:
+            self._line.remove([job])
+        return answer
+
+    async def _next(self, finished: asyncio.Queue[Job], deadline: float) -> Job:
+        if finished.empty():
+            try:
+                async with asyncio.timeout(max(0, deadline - time.monotonic())):
+                    job = await finished.get()
+            except TimeoutError:
+                raise TimedOut("The time limit is over. Send less at once, or try again later.") from None
+        else:
+            job = finished.get_nowait()
+        if job.error is not None:
+            raise job.error
+        return job
+
+    # ---- the work of a process ----
+
+    async def _run(self, worker: Worker) -> None:
+        while True:
+            jobs = await self._line.take()
+            started = time.monotonic()
+            try:
+                answers = await self._ask(worker, jobs)
+            except Gone:
+                self._line.done(jobs)
+                self._again(jobs, WorkerDied("A process died with this work, twice. It is left alone now."))
+                await self._restart(worker)
+            except Exception as error:
+                self._line.done(jobs)
+                self._again(jobs, error)
+            else:
+                self._line.done(jobs, time.monotonic() - started)
+                for job, answer in zip(jobs, answers, strict=True):
+                    job.finish(answer)
+
+    async def _ask(self, worker: Worker, jobs: Sequence[Job]) -> Sequence[Any]:
+        group = jobs[0].group
+        if isinstance(group, Call):
+            seconds = self.seconds * (LONG if group.long else 1)
+            return [await worker.call(seconds, group.model, group.function, *group.arguments)]
+        excerpts = [job.excerpt for job in jobs if job.excerpt is not None]
+        asked = translate_excerpts, excerpts, group.context, group.nbest
+        answers: list[list[TranslatedSentence]] = await worker.call(self.seconds, group.model, *asked)
+        sentences = sum(map(len, answers))
+        self.metrics.batches.add(sentences)
+        self.metrics.sentences.add(sentences, model=group.model)
+        return answers
+
+    def _again(self, jobs: Sequence[Job], error: Exception) -> None:
+        """What went wrong may be the fault of one of them: each gets a second try, alone. What fails alone, with an
+        error and not the death of its process, would only fail again."""
+        hopeless = [job for job in jobs if job.alone or (len(jobs) == 1 and not isinstance(error, WorkerDied))]
+        self._line.add_again(job for job in jobs if job not in hopeless)
+        for job in hopeless:
+            job.finish(error=error)
+
+    async def _restart(self, worker: Worker) -> None:
+        print("docnmt: a model process died and is started again", file=sys.stderr)
+        self.metrics.restarts.add()
+        for failures in count():
+            await asyncio.sleep(PAUSES[min(failures, len(PAUSES) - 1)])
+            try:
+                await worker.start()
+                return
+            except (Gone, DocnmtError) as error:
+                print(f"docnmt: it could not be: {error or 'it died'}", file=sys.stderr)

@@ -1,0 +1,29 @@
+"""The server's application without processes and network, for tests."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from starlette.testclient import TestClient
+
+from docnmt.serving.app import make_app
+from docnmt.serving.detection import Detector
+from docnmt.serving.downloads import Downloads
+from docnmt.serving.settings import Settings
+from tests.builders import subwords
+from tests.serving_fakes import PoolHere
+
+
+class Server:
+    def __init__(self, *models: tuple[str, str], origins: Any = (), names: Any = (), **settings: Any):
+        self.pool = PoolHere(*(models or [("fr", "en")]))
+        self.downloads = Downloads()
+        detector = Detector({"fr": subwords("source"), "en": subwords("target")})
+        known = Settings(**settings)
+        self.app = make_app(self.pool, known, detector, self.downloads, names=names, origins=origins)  # type: ignore
+        self.client = TestClient(self.app, base_url="http://localhost", raise_server_exceptions=False)
+
+    def translate(self, q: Any, source: str = "fr", target: str = "en", **more: Any) -> Any:
+        body = json.dumps({"q": q, "source": source, "target": target, **more})  # spells all but ASCII as \u...
+        return self.client.post("/translate", content=body, headers={"Content-Type": "application/json"})

@@ -1,0 +1,111 @@
+"""Translators and pools for tests of the server: what they answer tells what they were given."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from docnmt.decoding.results import TranslatedDocument, TranslatedSentence
+from docnmt.document import NO_CONTEXT, ContextSpec
+from docnmt.errors import DocnmtError
+from docnmt.serving.excerpts import one_by_one, translate_excerpts
+from docnmt.serving.metrics import Metrics
+from docnmt.serving.models import ModelInfo, info_of
+from tests.fake_translator import Fake
+
+
+def expected(sentences: list[str], place: int, context: bool = True, rank: int = 0) -> str:
+    """What the fake translator says for a sentence with two sentences before it as context: the sentence and, in
+    numbers, so that nothing in them looks like a placeholder, these two."""
+    before = sentences[max(0, place - 2) : place] if context else []
+    return f"{'+' * rank}¡ {sentences[place]} [{' '.join(sentence.encode().hex() for sentence in before)}]"
+
+
+class Telling(Fake):
+    """Its translations name the sentence and its context. Some sentences are orders: `SLEEP 0.1`, `DIE`, `FAIL`, and
+    `DIE UNLESS path`, which makes that file."""
+
+    def __init__(self, languages=("fr", "en"), remembers: bool = False):
+        super().__init__(str.upper, languages, remembers=remembers)
+
+    def translate_documents(self, documents, context_from=None, *, nbest=1, context=None, **changes):
+        documents = list(documents)
+        for number, document in enumerate(documents):
+            around = (document if context_from is None else context_from[number]).sentences
+            said = []
+            for place, sentence in enumerate(document.sentences):
+                _obey(sentence)
+                texts = [expected([*around[:place], sentence], place, context != "off", rank) for rank in range(nbest)]
+                said.append(TranslatedSentence(tuple(texts if sentence else [""]), tuple([0.0] * len(texts))))
+            yield TranslatedDocument(document.id, tuple(said))
+
+
+def _obey(sentence: str) -> None:
+    if found := re.search(r"SLEEP ([\d.]+)", sentence):
+        time.sleep(float(found[1]))
+    if found := re.search(r"DIE UNLESS (\S+)", sentence):
+        if not Path(found[1]).exists():
+            Path(found[1]).touch()
+            os._exit(1)
+    elif "DIE" in sentence:
+        os._exit(1)
+    if "FAIL" in sentence:
+        raise RuntimeError("as it was told to")
+
+
+def load_telling(folder: str) -> Telling:
+    """The folder's name tells the languages."""
+    source, _, target = Path(folder).name.partition("-")
+    return Telling((source, target))
+
+
+def load_remembering(folder: str) -> Telling:
+    return Telling(remembers=True)
+
+
+def dying_load(folder: str) -> Telling:
+    os._exit(1)
+
+
+def refusing_load(folder: str) -> Telling:
+    raise DocnmtError("no such model")
+
+
+# ---- functions to call in model processes ----
+
+
+def languages(translator: Telling, word: str) -> tuple[str, str, str]:
+    return translator.card.source_language, translator.card.target_language, word
+
+
+def sleep(translator: Telling, seconds: float) -> None:
+    time.sleep(seconds)
+
+
+def refuse(translator: Telling) -> None:
+    raise DocnmtError("not this")
+
+
+class PoolHere:
+    """A pool without processes: everything is done on the spot."""
+
+    def __init__(self, *models: tuple[str, str]):
+        self.translators = {f"{source}-{target}": Telling((source, target)) for source, target in models}
+        self.models: dict[str, ModelInfo] = {n: info_of(n, n, t) for n, t in self.translators.items()}  # type: ignore
+        self.default, self.metrics, self.alive, self.seconds = next(iter(self.models)), Metrics(), 1, 60
+        self.before: Callable[[], Any] = lambda: None  # called before anything is done
+
+    async def translate(self, sentences, *, model=None, context=True, nbest=1, deadline=None):
+        self.before()
+        excerpts = list(one_by_one(sentences, ContextSpec(2, 0) if context else NO_CONTEXT)) if sentences else []
+        found = translate_excerpts(self.translators[model or self.default], excerpts, context, min(nbest, 8))
+        for place in reversed(range(len(sentences))):
+            yield place, found[place][0]
+
+    async def call(self, function, *arguments, model=None, deadline=None, long=False):
+        self.before()
+        return function(self.translators[model or self.default], *arguments)

@@ -1,0 +1,231 @@
+"""The packed engine against the model it is made from."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from docnmt.config import ContextConfig
+from docnmt.corpora.batches import pack
+from docnmt.decoding.accelerator import accelerator
+from docnmt.decoding.beam import beam_search
+from docnmt.decoding.engine import Engine, EngineState
+from docnmt.decoding.engine.matrices import Int8Matrix, QuantizedRows, has_int8
+from docnmt.decoding.engine.memory import STEPS
+from docnmt.decoding.engine.workers import in_parallel
+from docnmt.decoding.incremental import DecoderState
+from docnmt.decoding.translator import Translator
+from docnmt.document import Document
+from docnmt.quantization import dequantize
+from tests.builders import (
+    BOS,
+    CONNECTIONS,
+    EOS,
+    INTEGRATIONS,
+    SOURCE_WORDS,
+    STARTS,
+    TARGET_WORDS,
+    lines,
+    loaded_model,
+    make_model,
+    random_sentences,
+    toy_model,
+    with_end,
+)
+
+needs_int8 = pytest.mark.skipif(not has_int8(), reason="torch has no int8 kernel for this processor")
+needs_accelerator = pytest.mark.skipif(accelerator() is None, reason="no C compiler for the accelerator")
+HEADS = [4, pytest.param(2, marks=needs_accelerator)]  # of four numbers, in torch alone, and of eight, accelerated
+ALL_CONTEXTS = [
+    ContextConfig(integration=integration, connection=connection, start=start)
+    for integration in INTEGRATIONS
+    for connection in CONNECTIONS
+    for start in STARTS
+]
+
+
+def search(model, sources, contexts=None, start=EngineState, **options):
+    packed = None if contexts is None else pack(contexts)
+    return beam_search(model, pack(sources), packed, bos=BOS, eos=EOS, start=start, **options)
+
+
+def samples(count, words=TARGET_WORDS, longest=7):
+    """Sentences and their contexts; the toy model has one vocabulary for both sides."""
+    sources = with_end(random_sentences(count, words, longest=longest, seed=3))
+    return sources, random_sentences(count, words, longest=2 * longest, seed=4)
+
+
+def written(found):
+    return [[hypothesis.tokens for hypothesis in sentence] for sentence in found]
+
+
+class Only:
+    """A shortlist of always the same words."""
+
+    def __init__(self, words):
+        self.words = np.array(sorted(words))
+
+    def candidates(self, sources):
+        return self.words
+
+
+# ---- the same words as the model ----
+
+
+@pytest.mark.parametrize("heads", HEADS)
+@pytest.mark.parametrize("beam", [1, 4])
+@pytest.mark.parametrize("context", ALL_CONTEXTS, ids=lambda c: f"{c.integration}-{c.connection}-{c.start}")
+def test_in_float32_it_writes_what_the_model_writes(context, beam, heads):
+    model = make_model(context=context, heads=heads)
+    sources, contexts = samples(17, SOURCE_WORDS)
+    for given in (contexts, None):
+        ours = search(Engine(model, int8=False), sources, given, beam=beam, nbest=beam)
+        plain = search(model, sources, given, DecoderState, beam=beam, nbest=beam)
+        assert written(ours) == written(plain)
+        assert [h.score for s in ours for h in s] == pytest.approx([h.score for s in plain for h in s], abs=1e-4)
+
+
+@pytest.mark.parametrize("heads", HEADS)
+def test_also_long_after_the_first_room_for_words_was_full(heads):
+    class Endless(EngineState):
+        def logits(self, words):
+            return super().logits(words).index_fill(1, torch.tensor([EOS]), -torch.inf)
+
+    class EndlessModel(DecoderState):
+        def logits(self, words):
+            return super().logits(words).index_fill(1, torch.tensor([EOS]), -torch.inf)
+
+    model, length = make_model(heads=heads), 5 * STEPS + 3
+    sources, contexts = samples(5, SOURCE_WORDS)
+    ours = search(Engine(model, int8=False), sources, contexts, Endless, extra_length=length, nbest=4)
+    assert written(ours) == written(search(model, sources, contexts, EndlessModel, extra_length=length, nbest=4))
+    assert min(len(tokens) for sentence in written(ours) for tokens in sentence) >= length
+
+
+def test_a_sentence_alone_is_translated_as_in_a_batch():
+    engine = Engine(toy_model(), int8=False)
+    sources, contexts = samples(12)
+    together = written(search(engine, sources, contexts))
+    assert together == [written(search(engine, [s], [c]))[0] for s, c in zip(sources, contexts, strict=True)]
+
+
+def test_the_accelerator_is_used_where_heads_allow_it():
+    assert Engine(make_model(heads=4), int8=False).accelerator is None
+    assert Engine(make_model(heads=2), int8=False).accelerator is accelerator()
+
+
+# ---- int8 ----
+
+
+@needs_int8
+def test_an_int8_product_is_off_by_the_rounding_of_its_input_alone():
+    generator = torch.Generator().manual_seed(1)
+    weight, x = torch.randn(48, 64, generator=generator), torch.randn(32, 64, generator=generator)
+    rows, bias = QuantizedRows.of(weight), torch.randn(48, generator=generator)
+    exact = x @ dequantize(rows.values, rows.scales).T + bias
+    step = (x.max() - x.min()) / 127  # of an input with seven bits
+    bound = 0.5 * step * dequantize(rows.values, rows.scales).abs().sum(dim=1) + 1e-4
+    assert ((Int8Matrix(rows, bias)(x) - exact).abs() <= bound).all()
+    assert torch.equal(Int8Matrix(rows, bias, relu=True)(x), Int8Matrix(rows, bias)(x).relu())
+
+
+@needs_int8
+def test_large_products_do_not_overflow():
+    weight = torch.full((8, 512), 3.0)
+    assert Int8Matrix(QuantizedRows.of(weight), None)(torch.full((4, 512), 5.0)) == pytest.approx(7680, rel=0.01)
+
+
+# ---- shortlists ----
+
+
+@pytest.mark.parametrize("int8", [False, pytest.param(True, marks=needs_int8)])
+def test_a_shortlist_of_all_words_changes_nothing(int8):
+    sources, contexts = samples(9)
+    whole = search(Engine(toy_model(), int8), sources, contexts)
+    listed = search(Engine(toy_model(), int8, Only(range(TARGET_WORDS))), sources, contexts)
+    assert written(listed) == written(whole)
+
+
+def test_words_come_from_the_shortlist_alone():
+    allowed = {EOS, 5, 6, 8, 11}
+    sources, contexts = samples(9)
+    engine = Engine(toy_model(), False, Only(allowed))
+    found = {word for s in search(engine, sources, contexts, nbest=4) for h in s for word in h.tokens}
+    assert found and found <= allowed
+    beyond = {w for s in search(engine.without_shortlist, sources, contexts, nbest=4) for h in s for w in h.tokens}
+    assert not beyond <= allowed
+
+
+# ---- the translator's use of it ----
+
+
+def documents():
+    return [Document(str(n), tuple(lines(5, seed=n))) for n in range(6)]
+
+
+def test_the_translator_decodes_with_it_and_is_not_told_from_the_model():
+    translator = Translator(loaded_model())
+    assert translator.engine is not None and not translator.engine.int8
+    ours = list(translator.translate_documents(documents()))
+    plain = Translator(loaded_model())
+    plain.engine = None
+    assert [d.sentences for d in ours] == [
+        tuple(replace(s, scores=tuple(pytest.approx(x, abs=1e-4) for x in s.scores)) for s in d.sentences)
+        for d in plain.translate_documents(documents())
+    ]
+
+
+@needs_int8
+def test_in_int8_the_translator_finds_nearly_the_same():
+    exact, rounded = Translator(loaded_model()), Translator(replace(loaded_model(), int8=True))
+    assert rounded.engine is not None and rounded.engine.int8
+    pairs = [
+        pair
+        for one, other in zip(*(t.translate_documents(documents()) for t in (exact, rounded)), strict=True)
+        for pair in zip(one.sentences, other.sentences, strict=True)
+    ]
+    assert sum(one.text == other.text for one, other in pairs) > 0.75 * len(pairs)
+    assert abs(np.mean([other.scores[0] - one.scores[0] for one, other in pairs])) < 0.2
+
+
+def test_the_number_of_threads_changes_nothing_and_is_left_as_it_was():
+    before, found = torch.get_num_threads(), []
+    try:
+        for threads in (1, 3):
+            torch.set_num_threads(threads)
+            translated = Translator(loaded_model()).translate_documents(documents())
+            found.append([[s.text for s in d.sentences] for d in translated])
+            assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(before)
+    assert found[0] == found[1]
+
+
+def test_an_error_in_a_thread_reaches_the_caller():
+    def fails(batch):
+        if batch == 3:
+            raise ValueError("three")
+
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        with pytest.raises(ValueError, match="three"):
+            in_parallel(range(6), fails)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_a_shortlist_is_passed_over_where_words_are_asked_for():
+    """A prefix or a glossary's term may be made of any words."""
+    loaded = loaded_model()
+    narrow = Translator(loaded, Only({loaded.target.eos, *loaded.target.encode(["le chat"])[0]}))
+    sentence = "le chat voit la mer."
+    free = Translator(loaded)
+    assert narrow.translate([sentence]) != free.translate([sentence])
+    assert narrow.translate([sentence], shortlist=False) == free.translate([sentence])
+    prefix = free.translate([sentence])[0][:6]
+    assert narrow.translate([sentence], prefixes=[prefix]) == free.translate([sentence], prefixes=[prefix])
