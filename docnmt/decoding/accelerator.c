@@ -45,14 +45,14 @@ static inline floats exp_below(floats x) {
     return p * (floats)((n + 127) << 23);
 }
 
-/* One hypothesis in one head: its query meets `count` keys, `width` numbers apart, in `places` or the first ones.
+/* One hypothesis in one head: its query meets `count` keys, in `places` or the first ones.
    `size` is a multiple of LANES; weights has room for `count` and LANES more. */
 static inline __attribute__((always_inline)) void attend_one(const float *query, const float *keys, const float *values,
-                                                             const int32_t *places, long count, long size, long width,
+                                                             const int32_t *places, long count, long size,
                                                              float *weights, float *out) {
     float most = -INFINITY;
     for (long j = 0; j < count; j++) {
-        const float *key = keys + (places ? places[j] : j) * width;
+        const float *key = keys + (places ? places[j] : j) * size;
         floats dot = {};
         for (long i = 0; i < size; i += LANES) dot += load(query + i) * load(key + i);
         weights[j] = sum_of(dot);
@@ -70,13 +70,13 @@ static inline __attribute__((always_inline)) void attend_one(const float *query,
     floats found[size / LANES]; /* in registers where the compiler knows the size */
     for (long i = 0; i < size / LANES; i++) found[i] = (floats){};
     for (long j = 0; j < count; j++) {
-        const float *value = values + (places ? places[j] : j) * width;
+        const float *value = values + (places ? places[j] : j) * size;
         for (long i = 0; i < size / LANES; i++) found[i] += weights[j] * load(value + i * LANES);
     }
     for (long i = 0; i < size / LANES; i++) store(out + i * LANES, found[i] * share);
 }
 
-/* query: rows of `stride` numbers; keys, values: [slots, room, heads x size]; slots, counts: [sentences];
+/* query: rows of `stride` numbers; keys, values: [slots, heads, room, size]; slots, counts: [sentences];
    places: [sentences x beam, longest], which places a hypothesis sees, or null for the first ones;
    weights: room for the largest count and LANES more; out: [sentences x beam, heads x size]. */
 void attend(const float *query, long stride, const float *keys, const float *values, const int32_t *slots,
@@ -86,29 +86,31 @@ void attend(const float *query, long stride, const float *keys, const float *val
     for (long s = 0; s < sentences; s++)
         for (long h = 0; h < heads; h++)
             for (long b = 0; b < beam; b++) {
-                long row = s * beam + b, start = slots[s] * room * width + h * size;
+                long row = s * beam + b, start = (slots[s] * heads + h) * room * size;
                 const int32_t *seen = places ? places + row * longest : 0;
                 const float *q = query + row * stride + h * size, *k = keys + start, *v = values + start;
                 float *o = out + row * width + h * size;
                 if (size == 64) /* usual sizes, told to the compiler */
-                    attend_one(q, k, v, seen, counts[s], 64, width, weights, o);
+                    attend_one(q, k, v, seen, counts[s], 64, weights, o);
                 else if (size == 32)
-                    attend_one(q, k, v, seen, counts[s], 32, width, weights, o);
+                    attend_one(q, k, v, seen, counts[s], 32, weights, o);
                 else
-                    attend_one(q, k, v, seen, counts[s], size, width, weights, o);
+                    attend_one(q, k, v, seen, counts[s], size, weights, o);
             }
 }
 
 /* Puts the key and the value of each hypothesis' last word (query, key, value: rows of 3 x width) at its place. */
 void put(const float *projected, float *keys, float *values, const int32_t *slots, long place, long sentences, long beam,
-         long width, long room) {
+         long heads, long size, long room) {
+    long width = heads * size;
     for (long s = 0; s < sentences; s++)
-        for (long b = 0; b < beam; b++) {
-            const float *row = projected + (s * beam + b) * 3 * width;
-            long at = (slots[s] * room + place + b) * width;
-            memcpy(keys + at, row + width, width * sizeof(float));
-            memcpy(values + at, row + 2 * width, width * sizeof(float));
-        }
+        for (long b = 0; b < beam; b++)
+            for (long h = 0; h < heads; h++) {
+                const float *row = projected + (s * beam + b) * 3 * width + h * size;
+                long at = ((slots[s] * heads + h) * room + place + b) * size;
+                memcpy(keys + at, row + width, size * sizeof(float));
+                memcpy(values + at, row + 2 * width, size * sizeof(float));
+            }
 }
 
 /* LANES numbers from x + at, what lies beyond `end` as nothing. */

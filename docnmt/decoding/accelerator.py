@@ -29,32 +29,24 @@ class Accelerator:
             getattr(library, name).restype = None
 
     def put(self, projected: Tensor, keys: Tensor, values: Tensor, slots: Tensor, place: int, beam: int) -> None:
-        _, room, width = keys.shape
-        numbers = _longs(place, len(slots), beam, width, room)
+        _, heads, room, size = keys.shape
+        numbers = _longs(place, len(slots), beam, heads, size, room)
         self.library.put(_at(projected), _at(keys), _at(values), _at(slots), *numbers)
 
     def attend(
-        self,
-        query: Tensor,
-        keys: Tensor,
-        values: Tensor,
-        slots: Tensor,
-        counts: Tensor,
-        places: Tensor | None,
-        heads: int,
+        self, query: Tensor, keys: Tensor, values: Tensor, slots: Tensor, counts: Tensor, places: Tensor | None = None
     ) -> Tensor:
-        """query [rows, width], or the first part of wider rows; keys, values [slots, room, width]; slots, counts
+        """query [rows, width], or the first part of wider rows; keys, values [slots, heads, room, size]; slots, counts
         [sentences]; places [rows, longest] -> [rows, width]"""
-        _, room, width = keys.shape
+        _, heads, room, size = keys.shape
         beam = len(query) // len(slots)
-        out, weights = query.new_empty(len(query), width), query.new_empty(room + LANES)
+        out, weights = query.new_empty(len(query), heads * size), query.new_empty(room + LANES)
         longest = 0 if places is None else places.shape[1]
         seen = None if places is None else _at(places)
-        numbers = _longs(longest, len(slots), beam, heads, width // heads, room)
+        numbers = _longs(longest, len(slots), beam, heads, size, room)
+        pointers = [_at(tensor) for tensor in (keys, values, slots, counts)]
         stride = ctypes.c_long(query.stride(0))
-        self.library.attend(
-            _at(query), stride, _at(keys), _at(values), _at(slots), _at(counts), seen, *numbers, _at(weights), _at(out)
-        )
+        self.library.attend(_at(query), stride, *pointers, seen, *numbers, _at(weights), _at(out))
         return out
 
     def continuations(self, logits: Tensor, scores: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor]:

@@ -65,7 +65,7 @@ class Engine:
 
     def encode(self, source: Packed, context: Contexts | None = None) -> Memory:
         """What the decoder attends to, and the words it may write."""
-        to_encoder, to_decoder = None, None  # the context, for the layers of each side
+        to_context, to_decoder = None, None  # of the encoder's layers, and of the decoder's
         if self.context_encoder and context is not None:
             assert isinstance(context, Packed)
             c = _embed(self.source_embedding, context)
@@ -74,7 +74,10 @@ class Engine:
             projected = self.context_memory(c)
             split = 2 * self.width * self.context_layers_in_encoder
             if split:
-                to_encoder = Attended.of_projected(projected[:, :split], context.segments, self.heads, self.width)
+                padded = context.segments.pad(projected[:, :split])
+                states = padded.unflatten(2, (-1, 2, self.heads, self.width // self.heads))
+                mask = context.segments.attention_mask
+                to_context = partial(self._to_context, segments=source.segments, states=states, mask=mask)
             if split < projected.shape[1]:
                 to_decoder = self._for_decoder(projected[:, split:], context.segments)
         segments = source.segments
@@ -83,9 +86,7 @@ class Engine:
             s = layer(
                 s,
                 partial(self._among_words, segments=segments),
-                None
-                if to_encoder is None
-                else partial(self._to_context, segments=segments, context=to_encoder, layer=n),
+                to_context and partial(to_context, layer=n),
             )
         softmax, words = self.softmax.whole, None
         if self.shortlist is not None:
@@ -101,8 +102,12 @@ class Engine:
         found = F.scaled_dot_product_attention(query, key, value, attn_mask=segments.attention_mask, scale=1.0)
         return segments.unpad(found.transpose(1, 2).flatten(2))
 
-    def _to_context(self, query: Tensor, segments: Segments, context: Attended, layer: int) -> Tensor:
-        return segments.unpad(context.attend(layer, segments.pad(query)).unflatten(0, (segments.count, -1)))
+    def _to_context(self, query: Tensor, segments: Segments, states: Tensor, mask: Tensor | None, layer: int) -> Tensor:
+        """Context attention in the encoder; states [sentences, longest, layers, 2, heads, size]"""
+        query = segments.pad(query).unflatten(2, (self.heads, -1)).transpose(1, 2)
+        key, value = states[:, :, layer].permute(2, 0, 3, 1, 4).unbind()
+        found = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, scale=1.0)
+        return segments.unpad(found.transpose(1, 2).flatten(2))
 
     def _for_decoder(self, projected: Tensor, segments: Segments) -> Attended | Slotted:
         """Keys and values of a memory for all decoder layers, side by side."""

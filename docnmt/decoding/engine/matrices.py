@@ -1,7 +1,7 @@
 """Products with matrices that do not change any more: packed once, used often.
 
-int8 is torch's own dynamic kernel: weights have one scale a row, inputs one scale a product. Everything that knows of
-that kernel is in this file.
+int8 is torch's own dynamic kernels: weights have one scale a row, inputs one scale a product. Everything that knows of
+them is in this file.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from docnmt.quantization import quantize
 
 Matrix = Callable[[Tensor], Tensor]  # [rows, inputs] -> [rows, outputs]
 
-KERNEL = "fbgemm"
+KERNELS = NARROW, WIDE = "fbgemm", "onednn"  # torch has both; which is faster depends on the matrix
 
 
 def has_int8() -> bool:
-    """Whether this processor has the int8 kernel."""
-    return KERNEL in torch.backends.quantized.supported_engines
+    """Whether torch has the int8 kernels for this processor."""
+    return set(KERNELS) <= set(torch.backends.quantized.supported_engines)
 
 
 class QuantizedRows:
@@ -81,7 +81,8 @@ def _without_bias(rows: QuantizedRows | Tensor) -> Matrix:
 
 
 def _packed(rows: QuantizedRows, bias: Tensor | None) -> Any:
-    torch.backends.quantized.engine = KERNEL
+    outputs, inputs = rows.values.shape
+    torch.backends.quantized.engine = WIDE if outputs >= 2 * inputs else NARROW
     zeros = torch.zeros_like(rows.scales, dtype=torch.int64)
     with warnings.catch_warnings():
         # torch warns that quantized tensors will go; the kernel stays, and this is how it takes its weights today.

@@ -20,11 +20,10 @@ STEPS = 16  # words of each hypothesis that there is room for at first
 class Slotted(NamedTuple):
     """Keys and values of a source or of its context for all decoder layers."""
 
-    keys: Tensor  # [layers, slots, longest, width]
+    keys: Tensor  # [layers, slots, heads, longest, size]
     values: Tensor
     slots: Tensor  # [sentences]
     counts: Tensor  # tokens of each, [sentences]
-    heads: int
     accelerator: Accelerator
 
     @classmethod
@@ -32,10 +31,10 @@ class Slotted(NamedTuple):
         cls, projected: Tensor, segments: Segments, heads: int, width: int, accelerator: Accelerator
     ) -> Slotted:
         """[tokens, layers x 2 width]"""
-        states = segments.pad(projected).unflatten(2, (-1, 2, width)).permute(2, 3, 0, 1, 4)
+        states = segments.pad(projected).unflatten(2, (-1, 2, heads, width // heads)).permute(2, 3, 0, 4, 1, 5)
         keys, values = states.unbind(1)
         slots = torch.arange(segments.count, dtype=torch.int32)
-        return cls(keys.contiguous(), values.contiguous(), slots, segments.lengths.int(), heads, accelerator)
+        return cls(keys.contiguous(), values.contiguous(), slots, segments.lengths.int(), accelerator)
 
     @property
     def sentences(self) -> int:
@@ -46,25 +45,24 @@ class Slotted(NamedTuple):
 
     def attend(self, layer: int, query: Tensor) -> Tensor:
         """[sentences x n, width] -> [sentences x n, width]"""
-        keys, values = self.keys[layer], self.values[layer]
-        return self.accelerator.attend(query, keys, values, self.slots, self.counts, None, self.heads)
+        return self.accelerator.attend(query, self.keys[layer], self.values[layer], self.slots, self.counts)
 
 
 class SlottedPool:
     """Keys and values of the words written so far."""
 
     def __init__(self, layers: int, sentences: int, beam: int, heads: int, width: int, accelerator: Accelerator):
-        self.beam, self.heads, self.accelerator, self.filled = beam, heads, accelerator, 0
-        self.states = torch.empty(2, layers, sentences, STEPS * beam, width)
+        self.beam, self.accelerator, self.filled = beam, accelerator, 0
+        self.states = torch.empty(2, layers, sentences, heads, STEPS * beam, width // heads)
         self.slots = torch.arange(sentences, dtype=torch.int32)
         self.places = torch.empty(sentences * beam, 0, dtype=torch.int32)  # of each hypothesis, [rows, steps]
         self.own = torch.arange(beam, dtype=torch.int32)
 
     def make_room(self) -> None:
         """A place for the next word of each hypothesis."""
-        if self.filled == self.states.shape[3]:
-            larger = self.states.new_empty(*self.states.shape[:3], 2 * self.filled, self.states.shape[4])
-            larger[:, :, :, : self.filled] = self.states
+        if self.filled == self.states.shape[4]:
+            larger = self.states.new_empty(*self.states.shape[:4], 2 * self.filled, self.states.shape[5])
+            larger[..., : self.filled, :] = self.states
             self.states = larger
         new = (self.own + self.filled).repeat(len(self.slots))[:, None]
         self.places = torch.cat([self.places, new], dim=1)
@@ -76,7 +74,7 @@ class SlottedPool:
         width]"""
         keys, values = self.states[0, layer], self.states[1, layer]
         self.accelerator.put(projected, keys, values, self.slots, self.filled - self.beam, self.beam)
-        return self.accelerator.attend(projected, keys, values, self.slots, self.counts, self.places, self.heads)
+        return self.accelerator.attend(projected, keys, values, self.slots, self.counts, self.places)
 
     def reorder(self, rows: Tensor) -> None:
         self.places = self.places[rows]

@@ -49,16 +49,16 @@ def test_attention_is_that_of_torch(size):
     generator = torch.Generator().manual_seed(size)
     sentences, beam, heads, room = 5, 3, 2, 21
     query = torch.randn(sentences * beam, 3 * heads * size, generator=generator)[:, : heads * size]  # of wider rows
-    keys, values = torch.randn(2, 7, room, heads * size, generator=generator)
+    keys, values = torch.randn(2, 7, heads, room, size, generator=generator)
     slots = torch.tensor([6, 0, 3, 1, 5], dtype=torch.int32)
     counts = torch.tensor([21, 1, 8, 9, 16], dtype=torch.int32)
     places = torch.stack([torch.randperm(room, generator=generator) for _ in query]).int()
     for seen in (None, places):
-        found = accelerator().attend(query, keys, values, slots, counts, seen, heads)
+        found = accelerator().attend(query, keys, values, slots, counts, seen)
         for row in range(len(query)):
             slot, count = slots[row // beam], counts[row // beam]
             at = torch.arange(count) if seen is None else seen[row, :count].long()
-            key, value = (m[slot, at].view(count, heads, size).transpose(0, 1) for m in (keys, values))
+            key, value = (m[slot, :, at] for m in (keys, values))
             q = query[row].view(heads, 1, size)
             expected = torch.nn.functional.scaled_dot_product_attention(q, key, value, scale=1.0)
             assert torch.allclose(found[row], expected.flatten(), atol=1e-5)
