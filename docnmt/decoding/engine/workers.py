@@ -20,13 +20,14 @@ B = TypeVar("B")
 def in_parallel(batches: Sequence[B], decode: Callable[[B], None]) -> None:
     """Decodes all batches, as many at a time as torch has threads. The largest should come first."""
     workers = min(torch.get_num_threads(), len(batches))
-    if workers < 2:
-        for batch in batches:
-            decode(batch)
-        return
-    with _one_thread_each(), ThreadPoolExecutor(workers) as pool:
-        for _ in pool.map(decode, batches):
-            pass
+    with _one_thread_each():  # also where there is but one batch: a sentence alone takes twice as long on two threads
+        if workers < 2:
+            for batch in batches:
+                decode(batch)
+            return
+        with ThreadPoolExecutor(workers) as pool:
+            for _ in pool.map(decode, batches):
+                pass
 
 
 @contextmanager
