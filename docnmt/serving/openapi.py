@@ -13,7 +13,7 @@ Schema = dict[str, Any]
 _STRING: Schema = {"type": "string"}
 _TEXT: Schema = {"type": "string", "pattern": "^[^\\u0000]*$"}
 _FORM = "application/x-www-form-urlencoded"
-_KEY: Schema = {"type": ["string", "null"], "description": "where the server asks for one"}
+_KEY: Schema = {**_TEXT, "type": ["string", "null"], "description": "where the server asks for one"}
 _STATUS_TEXTS = {
     400: "the request cannot be understood, or asks for what is not served",
     403: "an API key is missing or wrong",
@@ -95,7 +95,7 @@ def _translate_file(models: list[str]) -> Schema:
         target=_STRING,
         context={"type": "boolean", "default": True},
         model={"enum": models},
-        api_key=_STRING,
+        api_key=_TEXT,
     )
     body = {"required": True, "content": {"multipart/form-data": {"schema": asked}}}
     errors = (400, 403, 408, 413, 415, 429, 500, 503)
