@@ -50,6 +50,7 @@ class Accelerator:
         return out
 
     def continuations(self, logits: Tensor, scores: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor]:
+        logits, scores = logits.contiguous(), scores.contiguous()  # named, so that they outlive the call
         sentences, beam = scores.shape
         words = logits.shape[1]
         totals = logits.new_empty(sentences, count)
@@ -57,7 +58,7 @@ class Accelerator:
         blocks = logits.new_empty(words // 64 + 1)
         numbers = _longs(sentences, beam, words, count)
         pointers = [_at(tensor) for tensor in (blocks, totals, origins, found)]
-        self.library.continuations(_at(logits.contiguous()), _at(scores.contiguous()), *numbers, *pointers)
+        self.library.continuations(_at(logits), _at(scores), *numbers, *pointers)
         return totals, origins, found
 
 
