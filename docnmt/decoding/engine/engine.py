@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from docnmt.decoding.accelerator import LANES, accelerator
+from docnmt.decoding.engine.compiled import CompiledDecoder
 from docnmt.decoding.engine.layers import PackedDecoderLayer, PackedEncoderLayer, keys_and_values
 from docnmt.decoding.engine.matrices import Matrix, Softmax
 from docnmt.decoding.engine.memory import Attended, WordPool
@@ -39,11 +40,15 @@ class Engine:
     def __init__(self, model: DocumentTransformer, int8: bool, shortlist: Shortlist | None = None):
         self.int8, self.shortlist = int8, shortlist
         self.width, self.heads = model.model_config.width, model.model_config.heads
+        filter_width = model.model_config.filter_width
         self.accelerator = accelerator() if self.width // self.heads % LANES == 0 else None
         self.source_embedding, self.target_embedding = model.source_embedding, model.target_embedding
         self.encoder = [PackedEncoderLayer(layer, int8) for layer in model.encoder]
         self.decoder = [PackedDecoderLayer(layer, int8) for layer in model.decoder]
         self.source_memory = keys_and_values([layer.source_attention for layer in model.decoder], int8)
+        self.compiled = None
+        if int8 and self.accelerator is not None and self.accelerator.has_int8 and filter_width % LANES == 0:
+            self.compiled = CompiledDecoder(self.decoder, self.accelerator)
         self.softmax = Softmax(model.softmax.weight, int8)
         self.context_encoder: list[PackedEncoderLayer] = []
         if model.context_encoder is not None:
@@ -136,6 +141,11 @@ class EngineState:
         t = F.embedding(words, engine.target_embedding.weight) * engine.target_embedding.scale
         t += sinusoids(self.step + 1, t.shape[1], t.device)[self.step]
         self.pool.make_room()
+        self.step += 1
+        if engine.compiled is not None:
+            assert isinstance(self.pool, SlottedPool) and isinstance(source, Slotted)
+            assert not isinstance(context, Attended)
+            return softmax(engine.compiled(t, self.pool, source, context))
         for n, layer in enumerate(engine.decoder):
             t = layer(
                 t,
@@ -143,7 +153,6 @@ class EngineState:
                 None if context is None else partial(context.attend, n),
                 partial(source.attend, n),
             )
-        self.step += 1
         return softmax(t)
 
     def reorder(self, rows: Tensor) -> None:

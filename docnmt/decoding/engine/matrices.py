@@ -1,7 +1,8 @@
 """Products with matrices that do not change any more: packed once, used often.
 
-int8 is torch's own dynamic kernels: weights have one scale a row, inputs one scale a product. Everything that knows of
-them is in this file.
+int8 is the accelerator's product, or where there is none torch's own dynamic kernels. Weights have one scale a row in
+both; inputs have one scale a row in the accelerator's, so that no row depends on those beside it, and one scale a
+product in torch's. Everything that knows of them is in this file.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from docnmt.decoding.accelerator import accelerator
+from docnmt.decoding.accelerator.structures import DEPTH, Packed, in_16_bits
 from docnmt.quantization import quantize
 
 Matrix = Callable[[Tensor], Tensor]  # [rows, inputs] -> [rows, outputs]
@@ -22,8 +25,13 @@ KERNELS = NARROW, WIDE = "fbgemm", "onednn"  # torch has both; which is faster d
 
 
 def has_int8() -> bool:
-    """Whether torch has the int8 kernels for this processor."""
-    return set(KERNELS) <= set(torch.backends.quantized.supported_engines)
+    """Whether there are int8 kernels for this processor."""
+    return _accelerated() or set(KERNELS) <= set(torch.backends.quantized.supported_engines)
+
+
+def _accelerated() -> bool:
+    fast = accelerator()
+    return fast is not None and fast.has_int8
 
 
 class QuantizedRows:
@@ -34,7 +42,12 @@ class QuantizedRows:
 
     @classmethod
     def of(cls, weight: Tensor) -> QuantizedRows:
-        return cls(*quantize(weight))
+        rows = cls(*quantize(weight))
+        return cls(*in_16_bits(rows.values, rows.scales)) if rows.accelerated else rows
+
+    @property
+    def accelerated(self) -> bool:
+        return self.values.shape[1] % DEPTH == 0 and _accelerated()
 
     def __getitem__(self, rows: Tensor) -> QuantizedRows:
         return QuantizedRows(self.values[rows], self.scales[rows])
@@ -50,6 +63,18 @@ class FloatMatrix:
 
 
 class Int8Matrix:
+    """The accelerator's."""
+
+    def __init__(self, rows: QuantizedRows, bias: Tensor | None, relu: bool = False):
+        fast = accelerator()
+        assert fast is not None
+        self.packed, self.product, self.relu = Packed(rows.values, rows.scales, bias), fast.product, relu
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return self.product(self.packed, x, self.relu)
+
+
+class TorchInt8Matrix:
     def __init__(self, rows: QuantizedRows, bias: Tensor | None, relu: bool = False):
         self.packed = _packed(rows, bias)
         kernels = torch.ops.quantized
@@ -62,7 +87,11 @@ class Int8Matrix:
 
 def pack(weight: Tensor, bias: Tensor | None, int8: bool, relu: bool = False) -> Matrix:
     """x -> x weight^T + bias, nothing negative if `relu`."""
-    return Int8Matrix(QuantizedRows.of(weight), bias, relu) if int8 else FloatMatrix(weight, bias, relu)
+    return _int8(QuantizedRows.of(weight), bias, relu) if int8 else FloatMatrix(weight, bias, relu)
+
+
+def _int8(rows: QuantizedRows, bias: Tensor | None, relu: bool = False) -> Matrix:
+    return (Int8Matrix if rows.accelerated else TorchInt8Matrix)(rows, bias, relu)
 
 
 class Softmax:
@@ -77,7 +106,7 @@ class Softmax:
 
 
 def _without_bias(rows: QuantizedRows | Tensor) -> Matrix:
-    return FloatMatrix(rows, None) if isinstance(rows, Tensor) else Int8Matrix(rows, None)
+    return FloatMatrix(rows, None) if isinstance(rows, Tensor) else _int8(rows, None)
 
 
 def _packed(rows: QuantizedRows, bias: Tensor | None) -> Any:

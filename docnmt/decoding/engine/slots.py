@@ -11,7 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from docnmt.decoding.accelerator import Accelerator
+from docnmt.decoding.accelerator import Accelerator, Keys
 from docnmt.model.segments import Segments
 
 STEPS = 16  # words of each hypothesis that there is room for at first
@@ -39,6 +39,10 @@ class Slotted(NamedTuple):
     @property
     def sentences(self) -> int:
         return len(self.slots)
+
+    @property
+    def held(self) -> Keys:
+        return Keys(self.keys, self.values, self.slots, self.counts)
 
     def of(self, sentences: Tensor) -> Slotted:
         return self._replace(slots=self.slots[sentences], counts=self.counts[sentences])
@@ -68,6 +72,10 @@ class SlottedPool:
         self.places = torch.cat([self.places, new], dim=1)
         self.counts = torch.full((len(self.slots),), self.places.shape[1], dtype=torch.int32)
         self.filled += self.beam
+
+    @property
+    def held(self) -> Keys:
+        return Keys(self.states[0], self.states[1], self.slots, self.counts, self.places)
 
     def attend(self, layer: int, projected: Tensor) -> Tensor:
         """Query, key and value of each hypothesis' last word, [rows, 3 width] -> what it finds in its words, [rows,

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from docnmt.decoding import accelerator as module
-from docnmt.decoding.accelerator import LANES, accelerator
+from docnmt.decoding.accelerator import LANES, accelerator, build
 
 needs_accelerator = pytest.mark.skipif(accelerator() is None, reason="no C compiler for the accelerator")
 
@@ -15,32 +14,31 @@ needs_accelerator = pytest.mark.skipif(accelerator() is None, reason="no C compi
 def afresh(monkeypatch, tmp_path):
     """As if nothing had been built yet."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(module, "accelerator", accelerator.__wrapped__)
     return tmp_path
 
 
 def test_without_a_compiler_there_is_none(afresh, monkeypatch):
-    monkeypatch.setattr(module.shutil, "which", lambda name: None)
-    assert module.accelerator() is None
+    monkeypatch.setattr(build.shutil, "which", lambda name: None)
+    assert build.built() is None
 
 
 def test_a_compiler_that_fails_is_as_good_as_none(afresh, monkeypatch):
-    monkeypatch.setattr(module.shutil, "which", lambda name: "/bin/false")
-    assert module.accelerator() is None
+    monkeypatch.setattr(build.shutil, "which", lambda name: "/bin/false")
+    assert build.built() is None
 
 
 def test_a_cache_that_cannot_be_written_is_no_error(afresh, monkeypatch):
     (afresh / "file").write_text("in the way")
     monkeypatch.setenv("XDG_CACHE_HOME", str(afresh / "file"))
-    assert module.accelerator() is None
+    assert build.built() is None
 
 
 @needs_accelerator
 def test_it_is_built_once(afresh, monkeypatch):
-    assert module.accelerator() is not None
+    assert build.built() is not None
     (built,) = (afresh / "docnmt").iterdir()
-    monkeypatch.setattr(module.subprocess, "run", None)  # would raise
-    assert module.accelerator() is not None and list((afresh / "docnmt").iterdir()) == [built]
+    monkeypatch.setattr(build.subprocess, "run", None)  # would raise
+    assert build.built() is not None and list((afresh / "docnmt").iterdir()) == [built]
 
 
 @needs_accelerator

@@ -1,0 +1,123 @@
+"""Calls of the C functions, with tensors."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Sequence
+from ctypes import byref, c_long, c_void_p
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from docnmt.decoding.accelerator.build import built
+from docnmt.decoding.accelerator.structures import Layer, Memory, Packed, at
+
+LANES = 8  # numbers at a time: heads of other multiples go without
+SET, SET_POSITIVE = range(2)
+
+
+class Keys(NamedTuple):
+    """What hypotheses attend to, in every layer."""
+
+    keys: Tensor  # [layers, slots, heads, room, size]
+    values: Tensor
+    slots: Tensor  # of each sentence
+    counts: Tensor  # of each sentence
+    places: Tensor | None = None  # [hypotheses, longest], which of them each sees; the first ones where None
+
+    @property
+    def structure(self) -> Memory:
+        longest = 0 if self.places is None else self.places.shape[1]
+        _, slots, _, room, _ = self.keys.shape
+        return Memory(*map(at, self), slots, longest, room)
+
+
+class Accelerator:
+    def __init__(self, functions: ctypes.CDLL):
+        self.functions = functions
+        for name in ("attend", "put", "continuations", "int8_product", "decoder_step"):
+            getattr(functions, name).restype = None
+        for name in ("int8_room", "step_room"):
+            getattr(functions, name).restype = c_long
+        self.has_int8 = bool(functions.has_int8())
+
+    def put(self, projected: Tensor, keys: Tensor, values: Tensor, slots: Tensor, place: int, beam: int) -> None:
+        _, heads, room, size = keys.shape
+        numbers = _longs(place, len(slots), beam, heads, size, room)
+        self.functions.put(*_pointers(projected, keys, values, slots), *numbers)
+
+    def attend(
+        self, query: Tensor, keys: Tensor, values: Tensor, slots: Tensor, counts: Tensor, places: Tensor | None = None
+    ) -> Tensor:
+        """query [rows, width], or the first part of wider rows; keys, values [slots, heads, room, size]; slots, counts
+        [sentences]; places [rows, longest] -> [rows, width]"""
+        _, heads, room, size = keys.shape
+        beam = len(query) // len(slots)
+        out, weights = query.new_empty(len(query), heads * size), query.new_empty(room + LANES)
+        longest = 0 if places is None else places.shape[1]
+        numbers = _longs(longest, len(slots), beam, heads, size, room)
+        pointers = _pointers(keys, values, slots, counts, places)
+        stride = c_long(query.stride(0))
+        self.functions.attend(*_pointers(query), stride, *pointers, *numbers, *_pointers(weights, out))
+        return out
+
+    def continuations(self, logits: Tensor, scores: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor]:
+        logits, scores = logits.contiguous(), scores.contiguous()  # named, so that they outlive the call
+        sentences, beam = scores.shape
+        words = logits.shape[1]
+        totals = logits.new_empty(sentences, count)
+        origins, found = (torch.empty(sentences, count, dtype=torch.int64) for _ in range(2))
+        blocks = logits.new_empty(words // 64 + 1)
+        numbers = _longs(sentences, beam, words, count)
+        self.functions.continuations(*_pointers(logits, scores), *numbers, *_pointers(blocks, totals, origins, found))
+        return totals, origins, found
+
+    def product(self, by: Packed, x: Tensor, relu: bool) -> Tensor:
+        """[rows, inputs] -> [rows, outputs]"""
+        x = x.contiguous()
+        rows, out = len(x), x.new_empty(len(x), by.outputs)
+        room = torch.empty(self.functions.int8_room(*_longs(rows, by.inputs)), dtype=torch.uint8)
+        how = SET_POSITIVE if relu else SET
+        numbers = _longs(by.inputs, rows, how)
+        self.functions.int8_product(byref(by.structure), *_pointers(x), *numbers, *_pointers(room, out))
+        return out
+
+    def decoder_step(
+        self,
+        layers: ctypes.Array[Layer],
+        t: Tensor,
+        filter_width: int,
+        words: Keys,
+        place: int,
+        source: Keys,
+        context: Keys | None,
+    ) -> None:
+        """t [rows, width] becomes what the softmax looks at."""
+        (rows, width), heads, sentences = t.shape, words.keys.shape[2], len(words.slots)
+        longest = max(keys.keys.shape[3] for keys in (words, source, context) if keys is not None)
+        room = torch.empty(self.functions.step_room(*_longs(rows, width, filter_width, longest)))
+        widest = max(width, filter_width)
+        bytes_ = torch.empty(self.functions.int8_room(*_longs(rows, widest)), dtype=torch.uint8)
+        numbers = _longs(sentences, rows // sentences, width, heads, filter_width)
+        seen = None if context is None else byref(context.structure)
+        self.functions.decoder_step(
+            layers, c_long(len(layers)), *_pointers(t), *numbers, byref(words.structure), c_long(place),
+            byref(source.structure), seen, *_pointers(room, bytes_),
+        )  # fmt: skip
+
+
+def _pointers(*tensors: Tensor | None) -> list[c_void_p]:
+    return [c_void_p(at(tensor)) for tensor in tensors]
+
+
+def _longs(*numbers: int) -> Sequence[c_long]:
+    return [c_long(number) for number in numbers]
+
+
+@functools.cache
+def accelerator() -> Accelerator | None:
+    """None where it cannot be built."""
+    functions = built()
+    return None if functions is None else Accelerator(functions)

@@ -1,0 +1,105 @@
+/* Products with int8 matrices, for processors that have AVX2.
+
+   The input's rows are quantized one by one, to seven bits, so that a row's result does not depend on the rows beside it.
+   The products of eight neighbouring inputs are added in pairs and fours in sixteen bits, which halves the work of
+   widening them: packing.py sees to it that no four weights can overflow there. */
+
+#include "accelerator.h"
+#include "vectors.h"
+
+#ifdef __AVX2__
+#include <immintrin.h>
+
+#define ROWS 4     /* of a tile: four hypotheses of a sentence */
+#define COLUMNS 16 /* two registers of sums a row */
+#define HALVES 2
+#define DEPTH 8 /* inputs at a time */
+
+int has_int8(void) { return 1; }
+
+/* Of the quantized rows, ROWS more of them, for a last tile that is not full, and each row's scale and zero. */
+long int8_room(long rows, long inputs) { return (rows + ROWS) * (inputs + sizeof(float) + sizeof(int32_t)); }
+
+/* x = scale * (q - zero), 0 <= q <= 127 */
+static void quantize_row(const float *x, long inputs, uint8_t *q, float *scale, int32_t *zero) {
+    floats low = {}, high = {};
+    for (long i = 0; i < inputs; i += LANES) {
+        low = -larger(-low, -load(x + i));
+        high = larger(high, load(x + i));
+    }
+    float least = -largest_of(-low), most = largest_of(high);
+    *scale = most > least ? (most - least) / 127 : 1;
+    float by = 1 / *scale;
+    *zero = (int32_t)(-least * by + 0.5f);
+    __m256 times = _mm256_set1_ps(by);
+    __m256i add = _mm256_set1_epi32(*zero), order = _mm256_setr_epi32(0, 4, 0, 0, 0, 0, 0, 0);
+    for (long i = 0; i < inputs; i += LANES) {
+        __m256i n = _mm256_add_epi32(_mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x + i), times)), add);
+        n = _mm256_min_epi32(_mm256_max_epi32(n, _mm256_setzero_si256()), _mm256_set1_epi32(127));
+        n = _mm256_packus_epi16(_mm256_packus_epi32(n, n), n); /* each half's four bytes */
+        _mm_storel_epi64((__m128i *)(q + i), _mm256_castsi256_si128(_mm256_permutevar8x32_epi32(n, order)));
+    }
+}
+
+static inline __m256i four(const uint8_t *at) {
+    int32_t bytes;
+    memcpy(&bytes, at, 4);
+    return _mm256_set1_epi32(bytes);
+}
+
+/* sums += the products of eight inputs with eight weights of each of eight outputs */
+static inline __m256i add_products(__m256i sums, __m256i a0, __m256i a1, __m256i w0, __m256i w1) {
+#if defined(__AVX512VNNI__) && defined(__AVX512VL__)
+    return _mm256_dpbusd_epi32(_mm256_dpbusd_epi32(sums, a0, w0), a1, w1);
+#else
+    __m256i fours = _mm256_add_epi16(_mm256_maddubs_epi16(a0, w0), _mm256_maddubs_epi16(a1, w1));
+    return _mm256_add_epi32(sums, _mm256_madd_epi16(fours, _mm256_set1_epi16(1)));
+#endif
+}
+
+static inline void finish(const matrix *by, __m256i sum, long column, float scale, int32_t zero, long how, float *out) {
+    __m256i shift = _mm256_mullo_epi32(_mm256_set1_epi32(zero), _mm256_loadu_si256((const __m256i *)(by->sums + column)));
+    floats y = (floats)_mm256_cvtepi32_ps(_mm256_sub_epi32(sum, shift)) * (scale * load(by->scales + column));
+    y += load(by->bias + column);
+    if (how == SET_POSITIVE) y = larger(y, (floats){});
+    if (column + LANES <= by->outputs)
+        store(out + column, how == ADD ? load(out + column) + y : y);
+    else
+        for (long i = 0; column + i < by->outputs; i++) out[column + i] = (how == ADD ? out[column + i] : 0) + y[i];
+}
+
+/* panels: the weights in panels of COLUMNS outputs, [panels, inputs / DEPTH, 2, COLUMNS, 4], zeros where there are no
+   more; scales, bias, sums of an output's weights: [panels x COLUMNS]. */
+void int8_product(const matrix *by, const float *x, long stride, long rows, long how, uint8_t *bytes, float *out) {
+    long inputs = by->inputs;
+    float *scales = (float *)(bytes + (rows + ROWS) * inputs);
+    int32_t *zeros = (int32_t *)(scales + rows);
+    for (long r = 0; r < rows; r++) quantize_row(x + r * stride, inputs, bytes + r * inputs, scales + r, zeros + r);
+    for (long at = 0; at < by->outputs; at += COLUMNS) {
+        const int8_t *panel = by->panels + at * inputs;
+        for (long r = 0; r < rows; r += ROWS) {
+            const uint8_t *a = bytes + r * inputs;
+            __m256i sum[ROWS][HALVES];
+            for (int i = 0; i < ROWS; i++)
+                for (int j = 0; j < HALVES; j++) sum[i][j] = _mm256_setzero_si256();
+            for (long k = 0; k < inputs; k += DEPTH) {
+                const __m256i *w = (const __m256i *)(panel + k * COLUMNS);
+                __m256i weights[2 * HALVES];
+                for (int j = 0; j < 2 * HALVES; j++) weights[j] = _mm256_loadu_si256(w + j);
+                for (int i = 0; i < ROWS; i++) {
+                    __m256i a0 = four(a + i * inputs + k), a1 = four(a + i * inputs + k + 4);
+                    for (int j = 0; j < HALVES; j++)
+                        sum[i][j] = add_products(sum[i][j], a0, a1, weights[j], weights[HALVES + j]);
+                }
+            }
+            for (int i = 0; i < ROWS && r + i < rows; i++)
+                for (int j = 0; j < HALVES; j++)
+                    finish(by, sum[i][j], at + j * LANES, scales[r + i], zeros[r + i], how, out + (r + i) * by->outputs);
+        }
+    }
+}
+#else
+int has_int8(void) { return 0; }
+long int8_room(long rows, long inputs) { return 0; }
+void int8_product(const matrix *by, const float *x, long stride, long rows, long how, uint8_t *bytes, float *out) {}
+#endif
