@@ -57,46 +57,63 @@ static inline __m256i add_products(__m256i sums, __m256i a0, __m256i a1, __m256i
 #endif
 }
 
-static inline void finish(const matrix *by, __m256i sum, long column, float scale, int32_t zero, long how, float *out) {
-    __m256i shift = _mm256_mullo_epi32(_mm256_set1_epi32(zero), _mm256_loadu_si256((const __m256i *)(by->sums + column)));
-    floats y = (floats)_mm256_cvtepi32_ps(_mm256_sub_epi32(sum, shift)) * (scale * load(by->scales + column));
+static __attribute__((noinline)) void store_some(float *to, floats x, long count, int add) {
+    for (long i = 0; i < count; i++) to[i] = (add ? to[i] : 0) + x[i];
+}
+
+/* A row of a tile: its next eight inputs meet those weights of all outputs of the panel. */
+#define ADD_ROW(n)                                                               \
+    do {                                                                         \
+        __m256i a0 = four(a + n * inputs), a1 = four(a + n * inputs + 4);        \
+        low##n = add_products(low##n, a0, a1, w[0], w[2]);                       \
+        high##n = add_products(high##n, a0, a1, w[1], w[3]);                     \
+    } while (0)
+
+/* A tile's sums: ROWS quantized rows with a panel. Each sum has a name, so that all of them stay in registers. */
+static __attribute__((noinline)) void tile(const uint8_t *a, const int8_t *panel, long inputs, __m256i *sums) {
+    __m256i low0 = {}, high0 = {}, low1 = {}, high1 = {}, low2 = {}, high2 = {}, low3 = {}, high3 = {};
+    for (const uint8_t *end = a + inputs; a < end; a += DEPTH, panel += DEPTH * COLUMNS) {
+        __m256i w[4];
+        for (int j = 0; j < 4; j++) w[j] = _mm256_loadu_si256((const __m256i *)panel + j);
+        ADD_ROW(0);
+        ADD_ROW(1);
+        ADD_ROW(2);
+        ADD_ROW(3);
+    }
+    sums[0] = low0, sums[1] = high0, sums[2] = low1, sums[3] = high1;
+    sums[4] = low2, sums[5] = high2, sums[6] = low3, sums[7] = high3;
+}
+
+/* Eight sums of a row, as what they stand for. */
+static inline floats finished(const matrix *by, ints sums, long column, float scale, int32_t zero, long how) {
+    ints shift = zero * *(const ints_anywhere *)(by->sums + column);
+    floats y = __builtin_convertvector(sums - shift, floats) * (scale * load(by->scales + column));
     y += load(by->bias + column);
-    if (how == SET_POSITIVE) y = larger(y, (floats){});
-    if (column + LANES <= by->outputs)
-        store(out + column, how == ADD ? load(out + column) + y : y);
-    else
-        for (long i = 0; column + i < by->outputs; i++) out[column + i] = (how == ADD ? out[column + i] : 0) + y[i];
+    return how == SET_POSITIVE ? larger(y, (floats){}) : y;
 }
 
 /* panels: the weights in panels of COLUMNS outputs, [panels, inputs / DEPTH, 2, COLUMNS, 4], zeros where there are no
    more; scales, bias, sums of an output's weights: [panels x COLUMNS]. */
 void int8_product(const matrix *by, const float *x, long stride, long rows, long how, uint8_t *bytes, float *out) {
-    long inputs = by->inputs;
+    long inputs = by->inputs, outputs = by->outputs;
     float *scales = (float *)(bytes + (rows + ROWS) * inputs);
     int32_t *zeros = (int32_t *)(scales + rows);
     for (long r = 0; r < rows; r++) quantize_row(x + r * stride, inputs, bytes + r * inputs, scales + r, zeros + r);
-    for (long at = 0; at < by->outputs; at += COLUMNS) {
-        const int8_t *panel = by->panels + at * inputs;
+    for (long at = 0; at < outputs; at += COLUMNS)
         for (long r = 0; r < rows; r += ROWS) {
-            const uint8_t *a = bytes + r * inputs;
-            __m256i sum[ROWS][HALVES];
-            for (int i = 0; i < ROWS; i++)
-                for (int j = 0; j < HALVES; j++) sum[i][j] = _mm256_setzero_si256();
-            for (long k = 0; k < inputs; k += DEPTH) {
-                const __m256i *w = (const __m256i *)(panel + k * COLUMNS);
-                __m256i weights[2 * HALVES];
-                for (int j = 0; j < 2 * HALVES; j++) weights[j] = _mm256_loadu_si256(w + j);
-                for (int i = 0; i < ROWS; i++) {
-                    __m256i a0 = four(a + i * inputs + k), a1 = four(a + i * inputs + k + 4);
-                    for (int j = 0; j < HALVES; j++)
-                        sum[i][j] = add_products(sum[i][j], a0, a1, weights[j], weights[HALVES + j]);
-                }
-            }
+            __m256i sums[ROWS * HALVES];
+            tile(bytes + r * inputs, by->panels + at * inputs, inputs, sums);
             for (int i = 0; i < ROWS && r + i < rows; i++)
-                for (int j = 0; j < HALVES; j++)
-                    finish(by, sum[i][j], at + j * LANES, scales[r + i], zeros[r + i], how, out + (r + i) * by->outputs);
+                for (int j = 0; j < HALVES; j++) {
+                    long column = at + j * LANES;
+                    floats y = finished(by, (ints)sums[i * HALVES + j], column, scales[r + i], zeros[r + i], how);
+                    float *to = out + (r + i) * outputs + column;
+                    if (column + LANES > outputs)
+                        store_some(to, y, outputs - column, how == ADD);
+                    else
+                        store(to, how == ADD ? load(to) + y : y);
+                }
         }
-    }
 }
 #else
 int has_int8(void) { return 0; }

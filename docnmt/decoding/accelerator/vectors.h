@@ -10,6 +10,7 @@
 
 typedef float floats __attribute__((vector_size(4 * LANES)));
 typedef int32_t ints __attribute__((vector_size(4 * LANES)));
+typedef int32_t ints_anywhere __attribute__((vector_size(4 * LANES), aligned(4)));
 typedef float unaligned __attribute__((vector_size(4 * LANES), aligned(4)));
 
 static inline floats load(const float *at) { return *(const unaligned *)at; }
