@@ -47,7 +47,9 @@ class Subwords:
         return self._processor.get_piece_size()
 
     def encode(self, sentences: Sequence[str], threads: int = 1) -> list[list[int]]:
-        return self._processor.encode(list(sentences), num_threads=threads)
+        if threads > 1:
+            return self._processor.encode(list(sentences), num_threads=threads)
+        return [self._processor.encode(sentence) for sentence in sentences]  # given a list, it starts threads each time
 
     def encode_with_spans(self, sentence: str) -> tuple[list[int], list[tuple[int, int]]]:
         """Pieces, and the characters of the sentence that each stands for, in order and without gaps."""
@@ -56,8 +58,7 @@ class Subwords:
 
     def decode(self, ids: Sequence[Sequence[int]]) -> list[str]:
         """Each sentence on one line: bytes that spell a line end, a tab or another control become a space."""
-        texts = self._processor.decode([list(map(int, sentence)) for sentence in ids]) if ids else []
-        return [_CONTROLS.sub(" ", text) for text in texts]
+        return [_CONTROLS.sub(" ", self._processor.decode(list(map(int, sentence)))) for sentence in ids]
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
         return [self._processor.id_to_piece(int(i)) for i in ids]

@@ -236,7 +236,8 @@ class Translator:
         self, document: Document, other: AnyDocument, rule: ContextRule | None, demands: Sequence[Demand]
     ) -> list[list[Unit]]:
         """For each sentence its units."""
-        ids, others = self.source.encode(document.sentences), self.source.encode(source_of(other))
+        ids = self.source.encode(document.sentences)
+        others = ids if other is document else self.source.encode(source_of(other))
         around = [Neighbours() if rule is None else rule.around(others, i) for i in range(len(ids))]
         made = UnitMaker(self.source, self.card.model.max_length, rule)
         return [made.units(document, i, ids[i], around[i], demands[i]) for i in range(len(ids))]
