@@ -37,7 +37,7 @@ class Keys(NamedTuple):
 class Accelerator:
     def __init__(self, functions: ctypes.CDLL):
         self.functions = functions
-        for name in ("attend", "put", "continuations", "int8_product", "decoder_step"):
+        for name in ("attend", "attend_words", "put", "continuations", "int8_product", "decoder_step"):
             getattr(functions, name).restype = None
         for name in ("int8_room", "step_room"):
             getattr(functions, name).restype = c_long
@@ -61,6 +61,18 @@ class Accelerator:
         pointers = _pointers(keys, values, slots, counts, places)
         stride = c_long(query.stride(0))
         self.functions.attend(*_pointers(query), stride, *pointers, *numbers, *_pointers(weights, out))
+        return out
+
+    def attend_words(
+        self, query: Tensor, lengths: Tensor, keys: Tensor, values: Tensor, key_lengths: Tensor, heads: int
+    ) -> Tensor:
+        """Sentences one after the other: query [words, width] and keys, values [words of a memory, width], or parts of
+        wider rows; words of each sentence -> [words, width]"""
+        words, width = query.shape
+        out, weights = query.new_empty(words, width), query.new_empty(int(key_lengths.max()) + LANES)
+        stride, key_stride, *numbers = _longs(query.stride(0), keys.stride(0), len(lengths), heads, width // heads)
+        asked, seen = _pointers(query, lengths, keys, values, key_lengths), _pointers(weights, out)
+        self.functions.attend_words(asked[0], stride, *asked[1:4], key_stride, asked[4], *numbers, *seen)
         return out
 
     def continuations(self, logits: Tensor, scores: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor]:

@@ -79,10 +79,7 @@ class Engine:
             projected = self.context_memory(c)
             split = 2 * self.width * self.context_layers_in_encoder
             if split:
-                padded = context.segments.pad(projected[:, :split])
-                states = padded.unflatten(2, (-1, 2, self.heads, self.width // self.heads))
-                mask = context.segments.attention_mask
-                to_context = partial(self._to_context, segments=source.segments, states=states, mask=mask)
+                to_context = partial(self._to_context, source.segments, projected, context.segments)
             if split < projected.shape[1]:
                 to_decoder = self._for_decoder(projected[:, split:], context.segments)
         segments = source.segments
@@ -102,17 +99,22 @@ class Engine:
 
     def _among_words(self, projected: Tensor, segments: Segments) -> Tensor:
         """Self-attention in an encoder."""
-        parts = segments.pad(projected).unflatten(2, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
-        query, key, value = parts.unbind()
-        found = F.scaled_dot_product_attention(query, key, value, attn_mask=segments.attention_mask, scale=1.0)
-        return segments.unpad(found.transpose(1, 2).flatten(2))
+        query, key, value = projected.chunk(3, dim=1)
+        return self._attend(query, segments, key, value, segments)
 
-    def _to_context(self, query: Tensor, segments: Segments, states: Tensor, mask: Tensor | None, layer: int) -> Tensor:
-        """Context attention in the encoder; states [sentences, longest, layers, 2, heads, size]"""
-        query = segments.pad(query).unflatten(2, (self.heads, -1)).transpose(1, 2)
-        key, value = states[:, :, layer].permute(2, 0, 3, 1, 4).unbind()
-        found = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, scale=1.0)
-        return segments.unpad(found.transpose(1, 2).flatten(2))
+    def _to_context(self, words: Segments, projected: Tensor, seen: Segments, query: Tensor, layer: int) -> Tensor:
+        """Context attention in the encoder; projected: keys and values of all layers, side by side."""
+        key, value = projected[:, 2 * self.width * layer :][:, : 2 * self.width].chunk(2, dim=1)
+        return self._attend(query, words, key, value, seen)
+
+    def _attend(self, query: Tensor, words: Segments, key: Tensor, value: Tensor, seen: Segments) -> Tensor:
+        """The words of each sentence to all that they see, [words, width]"""
+        if self.accelerator is not None:
+            return self.accelerator.attend_words(query, words.lengths, key, value, seen.lengths, self.heads)
+        sides = ((query, words), (key, seen), (value, seen))
+        q, k, v = (side.pad(part).unflatten(2, (self.heads, -1)).transpose(1, 2) for part, side in sides)
+        found = F.scaled_dot_product_attention(q, k, v, attn_mask=seen.attention_mask, scale=1.0)
+        return words.unpad(found.transpose(1, 2).flatten(2))
 
     def _for_decoder(self, projected: Tensor, segments: Segments) -> Attended | Slotted:
         """Keys and values of a memory for all decoder layers, side by side."""

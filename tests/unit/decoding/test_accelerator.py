@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from docnmt.decoding.accelerator import LANES, accelerator, build
+from docnmt.decoding.accelerator.structures import MOST_OF_FOUR, Packed, in_16_bits
+from docnmt.quantization import quantize
 
 needs_accelerator = pytest.mark.skipif(accelerator() is None, reason="no C compiler for the accelerator")
+needs_int8 = pytest.mark.skipif(
+    accelerator() is None or not accelerator().has_int8, reason="no int8 product of the accelerator's for this machine"
+)
 
 
 @pytest.fixture
@@ -60,3 +67,64 @@ def test_attention_is_that_of_torch(size):
             q = query[row].view(heads, 1, size)
             expected = torch.nn.functional.scaled_dot_product_attention(q, key, value, scale=1.0)
             assert torch.allclose(found[row], expected.flatten(), atol=1e-5)
+
+
+@needs_accelerator
+@pytest.mark.parametrize("size", [LANES, 32, 64])
+def test_attention_among_words_is_that_of_torch(size):
+    generator = torch.Generator().manual_seed(size)
+    heads, lengths, seen = 3, torch.tensor([4, 1, 9, 2]), torch.tensor([1, 17, 8, 3])
+    query = torch.randn(int(lengths.sum()), heads * size, generator=generator)
+    keys, values = torch.randn(int(seen.sum()), 3, 2 * heads * size, generator=generator)[:, 1].chunk(2, dim=1)
+    found = accelerator().attend_words(query, lengths, keys, values, seen, heads)
+    sentences = zip(query.split(lengths.tolist()), keys.split(seen.tolist()), values.split(seen.tolist()), strict=True)
+    for sentence, among in zip(sentences, found.split(lengths.tolist()), strict=True):
+        parts = [part.unflatten(1, (heads, size)).transpose(0, 1) for part in sentence]
+        expected = torch.nn.functional.scaled_dot_product_attention(*parts, scale=1.0)
+        assert torch.allclose(among, expected.transpose(0, 1).flatten(1), atol=1e-5)
+
+
+# ---- int8 products ----
+
+
+def random_bytes(outputs, inputs, seed):
+    """As quantize leaves them, many of them large."""
+    generator = torch.Generator().manual_seed(seed)
+    return quantize(
+        torch.randn(outputs, inputs, generator=generator).sign() + torch.randn(outputs, 1, generator=generator)
+    )
+
+
+@given(st.integers(1, 20), st.integers(1, 9), st.integers(0, 1000))
+def test_no_four_weights_overflow_sixteen_bits_and_few_lose_a_bit(outputs, eights, seed):
+    values, scales = random_bytes(outputs, 8 * eights, seed)
+    packed, new = in_16_bits(values, scales)
+    for first in range(0, 8 * eights, 8):
+        for four in ([0, 1, 4, 5], [2, 3, 6, 7]):
+            some = packed[:, [first + i for i in four]].int()
+            assert some.clamp(min=0).sum(1).max() <= MOST_OF_FOUR and some.clamp(max=0).sum(1).min() >= -MOST_OF_FOUR
+    assert MOST_OF_FOUR * 127 < 2**15
+    assert ((packed * new[:, None] - values * scales[:, None]).abs() <= 0.5001 * new[:, None]).all()
+    assert (new < 2 * scales).all()
+    assert all(torch.equal(a, b) for a, b in zip(in_16_bits(packed, new), (packed, new), strict=True))
+
+
+@needs_int8
+@given(st.integers(1, 13), st.integers(1, 35), st.integers(1, 40), st.integers(0, 1000))
+def test_a_product_is_that_of_whole_numbers(rows, outputs, eights, seed):
+    generator = torch.Generator().manual_seed(seed)
+    inputs = 8 * eights
+    values, scales = in_16_bits(*random_bytes(outputs, inputs, seed))
+    bias, x = torch.randn(outputs, generator=generator), torch.randn(rows, inputs, generator=generator)
+    x[0], x[-1] = 3.0, x[-1].abs()  # all at the top; none below zero
+    # Each row has its own step, and its own number that means zero.
+    low, high = x.amin(dim=1).clamp(max=0), x.amax(dim=1).clamp(min=0)
+    step = (high - low) / 127
+    zero = (-low * (1 / step) + 0.5).int()
+    q = (x * (1 / step)[:, None]).round().int().add(zero[:, None]).clamp(0, 127)
+    whole = (q - zero[:, None]).double() @ values.double().T
+    expected = whole * (step[:, None] * scales).double() + bias.double()
+    found = accelerator().product(Packed(values, scales, bias), x, relu=False)
+    assert found.double() == pytest.approx(expected, rel=1e-5, abs=1e-5 * float(expected.abs().max()))
+    assert torch.equal(accelerator().product(Packed(values, scales, bias), x, relu=True), found.relu())
+    assert torch.equal(accelerator().product(Packed(values, scales, bias), x[-1:], relu=False), found[-1:])

@@ -13,7 +13,7 @@ from docnmt.corpora.batches import pack
 from docnmt.decoding.accelerator import accelerator
 from docnmt.decoding.beam import beam_search
 from docnmt.decoding.engine import Engine, EngineState
-from docnmt.decoding.engine.matrices import Int8Matrix, QuantizedRows, has_int8
+from docnmt.decoding.engine.matrices import Int8Matrix, QuantizedRows, TorchInt8Matrix, has_int8
 from docnmt.decoding.engine.memory import STEPS
 from docnmt.decoding.engine.workers import in_parallel
 from docnmt.decoding.incremental import DecoderState
@@ -36,8 +36,12 @@ from tests.builders import (
     with_end,
 )
 
-needs_int8 = pytest.mark.skipif(not has_int8(), reason="torch has no int8 kernel for this processor")
+needs_int8 = pytest.mark.skipif(not has_int8(), reason="there is no int8 kernel for this processor")
 needs_accelerator = pytest.mark.skipif(accelerator() is None, reason="no C compiler for the accelerator")
+needs_compiled = pytest.mark.skipif(
+    accelerator() is None or not accelerator().has_int8, reason="no int8 product of the accelerator's for this machine"
+)
+KERNELS = [TorchInt8Matrix, pytest.param(Int8Matrix, marks=needs_compiled)]
 HEADS = [4, pytest.param(2, marks=needs_accelerator)]  # of four numbers, in torch alone, and of eight, accelerated
 ALL_CONTEXTS = [
     ContextConfig(integration=integration, connection=connection, start=start)
@@ -121,21 +125,55 @@ def test_the_accelerator_is_used_where_heads_allow_it():
 
 
 @needs_int8
-def test_an_int8_product_is_off_by_the_rounding_of_its_input_alone():
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_an_int8_product_is_off_by_the_rounding_of_its_input_alone(kernel):
     generator = torch.Generator().manual_seed(1)
     weight, x = torch.randn(48, 64, generator=generator), torch.randn(32, 64, generator=generator)
     rows, bias = QuantizedRows.of(weight), torch.randn(48, generator=generator)
     exact = x @ dequantize(rows.values, rows.scales).T + bias
     step = (x.max() - x.min()) / 127  # of an input with seven bits
     bound = 0.5 * step * dequantize(rows.values, rows.scales).abs().sum(dim=1) + 1e-4
-    assert ((Int8Matrix(rows, bias)(x) - exact).abs() <= bound).all()
-    assert torch.equal(Int8Matrix(rows, bias, relu=True)(x), Int8Matrix(rows, bias)(x).relu())
+    assert ((kernel(rows, bias)(x) - exact).abs() <= bound).all()
+    assert torch.equal(kernel(rows, bias, relu=True)(x), kernel(rows, bias)(x).relu())
 
 
 @needs_int8
-def test_large_products_do_not_overflow():
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_large_products_do_not_overflow(kernel):
     weight = torch.full((8, 512), 3.0)
-    assert Int8Matrix(QuantizedRows.of(weight), None)(torch.full((4, 512), 5.0)) == pytest.approx(7680, rel=0.01)
+    assert kernel(QuantizedRows.of(weight), None)(torch.full((4, 512), 5.0)) == pytest.approx(7680, rel=0.01)
+
+
+@needs_compiled
+@pytest.mark.parametrize("context", ALL_CONTEXTS, ids=lambda c: f"{c.integration}-{c.connection}-{c.start}")
+def test_the_compiled_decoder_computes_what_the_layers_compute(context):
+    compiled, by_layer = (Engine(make_model(context=context, heads=2), int8=True) for _ in range(2))
+    by_layer.compiled = None
+    sources, contexts = samples(7, SOURCE_WORDS)
+    for given in (pack(contexts), None):
+        states = [EngineState(e, e.encode(pack(sources), given), beam=3) for e in (compiled, by_layer)]
+        words, rows = torch.arange(21) % TARGET_WORDS, torch.arange(21).view(7, 3).flip(1).flatten()
+        for step in range(STEPS + 2):  # longer than the first room for words
+            ours, theirs = (state.logits(words) for state in states)
+            # Where one rounds the last bit of a number up and the other down, it may become another byte: seldom.
+            far = (ours - theirs).abs().amax(dim=1)
+            assert (far < 1e-5).float().mean() > 0.8 and far.max() < 0.1
+            for state in states:
+                state.reorder(rows)
+                if step == 3:
+                    state.keep(torch.tensor([0, 2, 5]))
+            if step == 3:
+                words, rows = words[:9], rows[:9]
+
+
+@needs_compiled
+def test_in_int8_a_sentence_is_translated_the_same_whatever_is_beside_it():
+    engine = Engine(make_model(heads=2), int8=True)
+    sources, contexts = samples(23, SOURCE_WORDS)
+    together = search(engine, sources, contexts, nbest=4)
+    alone = [search(engine, [s], [c], nbest=4)[0] for s, c in zip(sources, contexts, strict=True)]
+    assert written(together) == written(alone)
+    assert [h.score for s in together for h in s] == pytest.approx([h.score for s in alone for h in s], rel=1e-5)
 
 
 # ---- shortlists ----
