@@ -92,6 +92,7 @@ def beam_search(
     results = [_Sentence(nbest, limit, alpha, most) for limit, most in zip(limits, rewarded, strict=True)]
     end = eos if state.words is None else int((state.words == eos).nonzero())
     alive = torch.arange(len(results), device=device)  # which sentence each group of the batch is
+    starts = beam * torch.arange(len(results), device=device)[:, None]  # each group's first row
     scores = torch.full((len(results), beam), -torch.inf, device=device)  # log-probabilities, [alive, beam]
     scores[:, 0] = 0.0  # all hypotheses of a sentence start the same: only one of them counts
     words = torch.full((len(results) * beam,), bos, device=device)  # [alive * beam]
@@ -107,21 +108,25 @@ def beam_search(
         else:
             best, origin, word = constraints.best(logits, scores, alive, length)
         ends = word == eos
-        _collect(results, alive, history, best, origin, ends, length)
-        # The best `beam` candidates that go on: a stable sort puts those that end behind, order kept.
-        going = torch.sort(ends.to(torch.int8), dim=1, stable=True).indices[:, :beam]
-        scores = best.masked_fill(ends, -torch.inf).gather(1, going)
-        origin, word = origin.gather(1, going), word.gather(1, going)  # [alive, beam]
-        history = torch.cat([history.gather(1, origin[:, :, None].expand(-1, -1, length - 1)), word[:, :, None]], 2)
-        done = _mark_done(results, alive, scores, history, length)
-        scores[torch.tensor(done, device=device)] = -torch.inf  # while they stay, nothing comes of them
-        rows = (origin + torch.arange(len(alive), device=device)[:, None] * beam).flatten()
+        if ends.any():
+            _collect(results, alive, history, best, origin, ends, length)
+            # The best `beam` candidates that go on: a stable sort puts those that end behind, order kept.
+            going = torch.sort(ends.to(torch.int8), dim=1, stable=True).indices
+            best = best.masked_fill(ends, -torch.inf)
+            best, origin, word = (part.gather(1, going) for part in (best, origin, word))
+        scores, origin, word = best[:, :beam], origin[:, :beam], word[:, :beam]  # [alive, beam]
+        rows = (origin + starts).flatten()
         state.reorder(rows)
+        history = torch.cat([history.flatten(0, 1)[rows].view(*word.shape, -1), word[:, :, None]], dim=2)
+        done = _mark_done(results, alive, scores, history, length)
+        if any(done):
+            scores[torch.tensor(done, device=device)] = -torch.inf  # while they stay, nothing comes of them
         if sum(done) * LEAVE_AT >= len(done) or (constraints is not None and any(done)):
             kept = torch.tensor([i for i, d in enumerate(done) if not d], dtype=torch.int64, device=device)
             if not len(kept):
                 break
             alive, scores, history, word = alive[kept], scores[kept], history[kept], word[kept]
+            starts = starts[: len(kept)]
             state.keep(kept)
         words = word.flatten()
     return [result.finished for result in results]

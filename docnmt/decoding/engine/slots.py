@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from docnmt.decoding.accelerator import Accelerator, Keys
@@ -59,18 +60,17 @@ class SlottedPool:
         self.beam, self.accelerator, self.filled = beam, accelerator, 0
         self.states = torch.empty(2, layers, sentences, heads, STEPS * beam, width // heads)
         self.slots = torch.arange(sentences, dtype=torch.int32)
-        self.places = torch.empty(sentences * beam, 0, dtype=torch.int32)  # of each hypothesis, [rows, steps]
+        self.counts = torch.zeros(sentences, dtype=torch.int32)
+        self.places = torch.empty(sentences * beam, STEPS, dtype=torch.int32)  # of each hypothesis, step by step
         self.own = torch.arange(beam, dtype=torch.int32)
 
     def make_room(self) -> None:
         """A place for the next word of each hypothesis."""
         if self.filled == self.states.shape[4]:
-            larger = self.states.new_empty(*self.states.shape[:4], 2 * self.filled, self.states.shape[5])
-            larger[..., : self.filled, :] = self.states
-            self.states = larger
-        new = (self.own + self.filled).repeat(len(self.slots))[:, None]
-        self.places = torch.cat([self.places, new], dim=1)
-        self.counts = torch.full((len(self.slots),), self.places.shape[1], dtype=torch.int32)
+            self.states = F.pad(self.states, (0, 0, 0, self.filled))  # twice as much
+            self.places = F.pad(self.places, (0, self.places.shape[1]))
+        self.places[:, self.filled // self.beam].view(-1, self.beam).copy_(self.own + self.filled)
+        self.counts += 1
         self.filled += self.beam
 
     @property
@@ -88,5 +88,5 @@ class SlottedPool:
         self.places = self.places[rows]
 
     def keep(self, sentences: Tensor) -> None:
-        self.slots = self.slots[sentences]
+        self.slots, self.counts = self.slots[sentences], self.counts[sentences]
         self.places = self.places.unflatten(0, (-1, self.beam))[sentences].flatten(0, 1)
