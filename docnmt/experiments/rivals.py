@@ -82,7 +82,14 @@ RIVALS: dict[str, Rival] = {
             rate=0.3,
             longer=3,
         ),
-        Rival("continuous-cache", "Tu et al. (2018)", "transformer", {"kind": "continuous-cache", **_MEMORY}, batch=4),
+        Rival(
+            "continuous-cache",
+            "Tu et al. (2018)",
+            "transformer",
+            {"kind": "continuous-cache", **_MEMORY},
+            _NO_SMOOTHING,
+            batch=4,
+        ),
         Rival("voita", "Voita et al. (2018)", "transformer", {"kind": "voita", "previous": 1}),
         Rival("han", "Miculicich et al. (2018)", "transformer", {"kind": "han", "previous": 3}, batch=2),
     )

@@ -1,7 +1,7 @@
 """Tu et al. (2018), "Learning to Remember Translation History with a Continuous Cache", on the Transformer.
 
-A slot i of the cache has a key c_i, a value s_i and a word y_i: s_i is the decoder's state that wrote y_i, c_i what it
-had found in the source. At step t of the sentence in hand
+A slot i of the cache has a key c_i, a value s_i and a word y_i: s_i is the decoder's state at y_i, c_i what it had
+found in the source. At step t of the sentence in hand
 
     w        = softmax over i of c_t . c_i
     m_t      = sum_i w_i s_i
@@ -11,8 +11,9 @@ had found in the source. At step t of the sentence in hand
 After each sentence its words go into the cache: one that has a slot is averaged into it, (old + new) / 2; another takes
 a free slot, or else that of the word written longest ago. Here the cache is made anew from the translations before
 a sentence, by running the sentence-level base over them, without a derivative. Ours: s_t is the decoder's top state,
-c_t what its top layer found in the source; the gate has a bias, so that with `context.start = "sentence"` it begins
-nearly closed, and step 2 close to the base.
+c_t what its top layer found in the source; a remembered s_i is moved towards the word that was written, which the state
+before it could not know; the gate has a bias, so that with `context.start = "sentence"` it begins nearly closed, and
+step 2 close to the base.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from docnmt.config import ContextConfig, ModelConfig
@@ -96,8 +98,14 @@ class ContinuousCacheTransformer(DocumentTransformer):
         tags, weights = fill_slots(words, self.context_config.cache_words)
         s, c = super().decode(history.target, super().encode(history.source))
         wrote = (places - 1).clamp(min=0)  # the position that wrote a word is the one before it
-        keys, values = (torch.bmm(weights.to(x.dtype), x[wrote]) for x in (c, s))
+        values = self.having_written(words.clamp(min=0), s[wrote])
+        keys, values = (torch.bmm(weights.to(x.dtype), x) for x in (c[wrote], values))
         return Slots(keys, values, tags)
+
+    def having_written(self, words: Tensor, s: Tensor) -> Tensor:
+        """States from before a word, [..., width], moved by as much as they are long towards that word's row of W_o:
+        of two words that it gave even chances, a state now tells which one it became."""
+        return s + s.norm(dim=-1, keepdim=True) * F.normalize(self.softmax.weight[words], dim=-1).to(s.dtype)
 
     def recall(self, s: Tensor, c: Tensor, slots: Slots) -> Tensor:
         """s~_t from s_t and c_t, [sentences, positions, width]"""

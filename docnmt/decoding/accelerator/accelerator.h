@@ -1,11 +1,13 @@
 /* What a step of decoding computes. Built by build.py with whatever compiler there is (GCC or Clang: it uses their vector
-   types), called through ctypes; calls.py has the same structures. */
+   types), called through ctypes; structures.py has the same structures. */
 
 #pragma once
 
 #include <stdint.h>
 
-/* An int8 matrix, packed by packing.py for products.c. */
+#define COLUMNS 16 /* outputs of a panel */
+
+/* An int8 matrix, packed by packing.c for products.c. */
 typedef struct {
     const int8_t *panels;
     const float *scales, *bias;

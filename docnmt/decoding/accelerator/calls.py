@@ -9,13 +9,25 @@ from ctypes import byref, c_long, c_void_p
 from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from docnmt.decoding.accelerator.build import built
-from docnmt.decoding.accelerator.structures import Layer, Memory, Packed, at
+from docnmt.decoding.accelerator.structures import COLUMNS, Layer, Memory, Packed, at
 
 LANES = 8  # numbers at a time: heads of other multiples go without
 SET, SET_POSITIVE = range(2)
+MOST_OF_FOUR = 258  # weights of one sign: 127 times as much fits into sixteen bits
+FUNCTIONS = (  # that return nothing
+    "attend",
+    "attend_words",
+    "put",
+    "continuations",
+    "most_of_four",
+    "pack_rows",
+    "int8_product",
+    "decoder_step",
+)
 
 
 class Keys(NamedTuple):
@@ -37,7 +49,7 @@ class Keys(NamedTuple):
 class Accelerator:
     def __init__(self, functions: ctypes.CDLL):
         self.functions = functions
-        for name in ("attend", "attend_words", "put", "continuations", "int8_product", "decoder_step"):
+        for name in FUNCTIONS:
             getattr(functions, name).restype = None
         for name in ("int8_room", "step_room"):
             getattr(functions, name).restype = c_long
@@ -85,6 +97,32 @@ class Accelerator:
         numbers = _longs(sentences, beam, words, count)
         self.functions.continuations(*_pointers(logits, scores), *numbers, *_pointers(blocks, totals, origins, found))
         return totals, origins, found
+
+    def in_16_bits(self, values: Tensor, scales: Tensor) -> tuple[Tensor, Tensor]:
+        """The same int8 matrix, such that sixteen bits hold the sum of four products that products.c adds there,
+        whatever the input. Rows that need it become coarser, by less than one bit."""
+        most = torch.empty(len(values), dtype=torch.int32)
+        self.functions.most_of_four(*_pointers(values), *_longs(*values.shape), *_pointers(most))
+        over = most > MOST_OF_FOUR
+        if not over.any():
+            return values, scales
+        shrink = (MOST_OF_FOUR - 2) / most[over]  # less two: four halves that are rounded up
+        values, scales = values.clone(), scales.clone()
+        values[over] = (values[over] * shrink[:, None]).round_().to(torch.int8)
+        scales[over] /= shrink
+        return values, scales
+
+    def pack(self, values: Tensor, scales: Tensor, bias: Tensor | None, chosen: Tensor | None = None) -> Packed:
+        """values: int8 [outputs, inputs], as in_16_bits leaves them; scales, bias [outputs]; all rows or the chosen"""
+        inputs, outputs = values.shape[1], len(values if chosen is None else chosen)
+        room = -outputs % COLUMNS  # of the last panel
+        panels = torch.zeros((outputs + room) * inputs // 4, dtype=torch.int32)
+        sums = torch.zeros(outputs + room, dtype=torch.int32)
+        numbers = _longs(outputs, inputs)
+        self.functions.pack_rows(*_pointers(values, chosen), *numbers, *_pointers(panels, sums))
+        scales = F.pad(scales if chosen is None else scales[chosen], (0, room))
+        bias = torch.zeros(outputs + room) if bias is None else F.pad(bias, (0, room))
+        return Packed(panels, scales, bias, sums, inputs, outputs)
 
     def product(self, by: Packed, x: Tensor, relu: bool) -> Tensor:
         """[rows, inputs] -> [rows, outputs]"""

@@ -2,7 +2,7 @@
 
    The input's rows are quantized one by one, to seven bits, so that a row's result does not depend on the rows beside it.
    The products of eight neighbouring inputs are added in pairs and fours in sixteen bits, which halves the work of
-   widening them: packing.py sees to it that no four weights can overflow there. */
+   widening them: structures.py sees to it that no four weights can overflow there. */
 
 #include "accelerator.h"
 #include "vectors.h"
@@ -11,8 +11,7 @@
 #include <immintrin.h>
 
 #define ROWS 4     /* of a tile: four hypotheses of a sentence */
-#define COLUMNS 16 /* two registers of sums a row */
-#define HALVES 2
+#define HALVES 2 /* of COLUMNS: two registers of sums a row */
 #define DEPTH 8 /* inputs at a time */
 
 int has_int8(void) { return 1; }

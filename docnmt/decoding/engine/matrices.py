@@ -15,8 +15,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from docnmt.decoding.accelerator import accelerator
-from docnmt.decoding.accelerator.structures import DEPTH, Packed, in_16_bits
+from docnmt.decoding.accelerator import Accelerator, Packed, accelerator
+from docnmt.decoding.accelerator.structures import DEPTH
 from docnmt.quantization import quantize
 
 Matrix = Callable[[Tensor], Tensor]  # [rows, inputs] -> [rows, outputs]
@@ -26,31 +26,29 @@ KERNELS = NARROW, WIDE = "fbgemm", "onednn"  # torch has both; which is faster d
 
 def has_int8() -> bool:
     """Whether there are int8 kernels for this processor."""
-    return _accelerated() or set(KERNELS) <= set(torch.backends.quantized.supported_engines)
+    return _fast() is not None or set(KERNELS) <= set(torch.backends.quantized.supported_engines)
 
 
-def _accelerated() -> bool:
-    fast = accelerator()
-    return fast is not None and fast.has_int8
+def _fast() -> Accelerator | None:
+    found = accelerator()
+    return found if found is not None and found.has_int8 else None
 
 
 class QuantizedRows:
-    """A matrix as int8, each row with its own scale: the largest element of a row becomes 127."""
+    """A matrix as int8, each row with its own scale: the largest element of a row becomes 127, or a little less."""
 
-    def __init__(self, values: Tensor, scales: Tensor):
-        self.values, self.scales = values, scales  # int8 [rows, columns], [rows]
+    def __init__(self, weight: Tensor):
+        self.values, self.scales = quantize(weight)  # int8 [rows, columns], [rows]
+        self.fast = _fast() if weight.shape[1] % DEPTH == 0 else None
+        if self.fast is not None:
+            self.values, self.scales = self.fast.in_16_bits(self.values, self.scales)
 
-    @classmethod
-    def of(cls, weight: Tensor) -> QuantizedRows:
-        rows = cls(*quantize(weight))
-        return cls(*in_16_bits(rows.values, rows.scales)) if rows.accelerated else rows
-
-    @property
-    def accelerated(self) -> bool:
-        return self.values.shape[1] % DEPTH == 0 and _accelerated()
-
-    def __getitem__(self, rows: Tensor) -> QuantizedRows:
-        return QuantizedRows(self.values[rows], self.scales[rows])
+    def matrix(self, bias: Tensor | None, relu: bool = False, chosen: Tensor | None = None) -> Matrix:
+        """x -> x weight^T + bias, of all rows or of those chosen."""
+        if self.fast is not None:
+            return Int8Matrix(self.fast, self.fast.pack(self.values, self.scales, bias, chosen), relu)
+        rows = slice(None) if chosen is None else chosen
+        return TorchInt8Matrix(self.values[rows], self.scales[rows], bias, relu)
 
 
 class FloatMatrix:
@@ -65,18 +63,16 @@ class FloatMatrix:
 class Int8Matrix:
     """The accelerator's."""
 
-    def __init__(self, rows: QuantizedRows, bias: Tensor | None, relu: bool = False):
-        fast = accelerator()
-        assert fast is not None
-        self.packed, self.product, self.relu = Packed(rows.values, rows.scales, bias), fast.product, relu
+    def __init__(self, fast: Accelerator, packed: Packed, relu: bool):
+        self.fast, self.packed, self.relu = fast, packed, relu
 
     def __call__(self, x: Tensor) -> Tensor:
-        return self.product(self.packed, x, self.relu)
+        return self.fast.product(self.packed, x, self.relu)
 
 
 class TorchInt8Matrix:
-    def __init__(self, rows: QuantizedRows, bias: Tensor | None, relu: bool = False):
-        self.packed = _packed(rows, bias)
+    def __init__(self, values: Tensor, scales: Tensor, bias: Tensor | None, relu: bool):
+        self.packed = _packed(values, scales, bias)
         kernels = torch.ops.quantized
         self.product = (kernels.linear_relu_dynamic if relu else kernels.linear_dynamic).default
 
@@ -87,34 +83,28 @@ class TorchInt8Matrix:
 
 def pack(weight: Tensor, bias: Tensor | None, int8: bool, relu: bool = False) -> Matrix:
     """x -> x weight^T + bias, nothing negative if `relu`."""
-    return _int8(QuantizedRows.of(weight), bias, relu) if int8 else FloatMatrix(weight, bias, relu)
-
-
-def _int8(rows: QuantizedRows, bias: Tensor | None, relu: bool = False) -> Matrix:
-    return (Int8Matrix if rows.accelerated else TorchInt8Matrix)(rows, bias, relu)
+    return QuantizedRows(weight).matrix(bias, relu) if int8 else FloatMatrix(weight, bias, relu)
 
 
 class Softmax:
     """W_o, whole or some of its rows: those of a shortlist."""
 
     def __init__(self, weight: Tensor, int8: bool):
-        self.rows: QuantizedRows | Tensor = QuantizedRows.of(weight) if int8 else weight
-        self.whole = _without_bias(self.rows)
+        self.rows = QuantizedRows(weight) if int8 else weight
+        self.whole = self.over(None)
 
-    def over(self, words: Tensor) -> Matrix:
-        return _without_bias(self.rows[words])
-
-
-def _without_bias(rows: QuantizedRows | Tensor) -> Matrix:
-    return FloatMatrix(rows, None) if isinstance(rows, Tensor) else _int8(rows, None)
+    def over(self, words: Tensor | None) -> Matrix:
+        if isinstance(self.rows, QuantizedRows):
+            return self.rows.matrix(None, chosen=words)
+        return FloatMatrix(self.rows if words is None else self.rows[words], None)
 
 
-def _packed(rows: QuantizedRows, bias: Tensor | None) -> Any:
-    outputs, inputs = rows.values.shape
+def _packed(values: Tensor, scales: Tensor, bias: Tensor | None) -> Any:
+    outputs, inputs = values.shape
     torch.backends.quantized.engine = WIDE if outputs >= 2 * inputs else NARROW
-    zeros = torch.zeros_like(rows.scales, dtype=torch.int64)
+    zeros = torch.zeros_like(scales, dtype=torch.int64)
     with warnings.catch_warnings():
         # torch warns that quantized tensors will go; the kernel stays, and this is how it takes its weights today.
         warnings.filterwarnings("ignore", message=".*quantized tensor.*")
-        quantized = torch._make_per_channel_quantized_tensor(rows.values, rows.scales.double(), zeros, 0)
+        quantized = torch._make_per_channel_quantized_tensor(values, scales.double(), zeros, 0)
         return torch.ops.quantized.linear_prepack(quantized, bias)

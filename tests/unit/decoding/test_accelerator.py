@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docnmt.decoding.accelerator import LANES, accelerator, build
-from docnmt.decoding.accelerator.structures import MOST_OF_FOUR, Packed, in_16_bits
+from docnmt.decoding.accelerator.calls import MOST_OF_FOUR
 from docnmt.quantization import quantize
 
 needs_accelerator = pytest.mark.skipif(accelerator() is None, reason="no C compiler for the accelerator")
@@ -95,10 +95,11 @@ def random_bytes(outputs, inputs, seed):
     )
 
 
+@needs_accelerator
 @given(st.integers(1, 20), st.integers(1, 9), st.integers(0, 1000))
 def test_no_four_weights_overflow_sixteen_bits_and_few_lose_a_bit(outputs, eights, seed):
     values, scales = random_bytes(outputs, 8 * eights, seed)
-    packed, new = in_16_bits(values, scales)
+    packed, new = accelerator().in_16_bits(values, scales)
     for first in range(0, 8 * eights, 8):
         for four in ([0, 1, 4, 5], [2, 3, 6, 7]):
             some = packed[:, [first + i for i in four]].int()
@@ -106,7 +107,7 @@ def test_no_four_weights_overflow_sixteen_bits_and_few_lose_a_bit(outputs, eight
     assert MOST_OF_FOUR * 127 < 2**15
     assert ((packed * new[:, None] - values * scales[:, None]).abs() <= 0.5001 * new[:, None]).all()
     assert (new < 2 * scales).all()
-    assert all(torch.equal(a, b) for a, b in zip(in_16_bits(packed, new), (packed, new), strict=True))
+    assert all(torch.equal(a, b) for a, b in zip(accelerator().in_16_bits(packed, new), (packed, new), strict=True))
 
 
 @needs_int8
@@ -114,7 +115,7 @@ def test_no_four_weights_overflow_sixteen_bits_and_few_lose_a_bit(outputs, eight
 def test_a_product_is_that_of_whole_numbers(rows, outputs, eights, seed):
     generator = torch.Generator().manual_seed(seed)
     inputs = 8 * eights
-    values, scales = in_16_bits(*random_bytes(outputs, inputs, seed))
+    values, scales = accelerator().in_16_bits(*random_bytes(outputs, inputs, seed))
     bias, x = torch.randn(outputs, generator=generator), torch.randn(rows, inputs, generator=generator)
     x[0], x[-1] = 3.0, x[-1].abs()  # all at the top; none below zero
     # Each row has its own step, and its own number that means zero.
@@ -124,7 +125,15 @@ def test_a_product_is_that_of_whole_numbers(rows, outputs, eights, seed):
     q = (x * (1 / step)[:, None]).round().int().add(zero[:, None]).clamp(0, 127)
     whole = (q - zero[:, None]).double() @ values.double().T
     expected = whole * (step[:, None] * scales).double() + bias.double()
-    found = accelerator().product(Packed(values, scales, bias), x, relu=False)
+    found = accelerator().product(accelerator().pack(values, scales, bias), x, relu=False)
     assert found.double() == pytest.approx(expected, rel=1e-5, abs=1e-5 * float(expected.abs().max()))
-    assert torch.equal(accelerator().product(Packed(values, scales, bias), x, relu=True), found.relu())
-    assert torch.equal(accelerator().product(Packed(values, scales, bias), x[-1:], relu=False), found[-1:])
+    assert torch.equal(accelerator().product(accelerator().pack(values, scales, bias), x, relu=True), found.relu())
+    assert torch.equal(accelerator().product(accelerator().pack(values, scales, bias), x[-1:], relu=False), found[-1:])
+
+
+@needs_int8
+def test_a_product_with_chosen_rows_has_those_columns():
+    values, scales = accelerator().in_16_bits(*random_bytes(40, 24, seed=1))
+    x, chosen = torch.randn(5, 24, generator=torch.Generator().manual_seed(2)), torch.tensor([39, 0, 7, 8])
+    whole, some = (accelerator().pack(values, scales, None, rows) for rows in (None, chosen))
+    assert torch.equal(accelerator().product(some, x, False), accelerator().product(whole, x, False)[:, chosen])

@@ -13,7 +13,7 @@ from docnmt.corpora.batches import pack
 from docnmt.decoding.accelerator import accelerator
 from docnmt.decoding.beam import beam_search
 from docnmt.decoding.engine import Engine, EngineState
-from docnmt.decoding.engine.matrices import Int8Matrix, QuantizedRows, TorchInt8Matrix, has_int8
+from docnmt.decoding.engine.matrices import QuantizedRows, has_int8
 from docnmt.decoding.engine.memory import STEPS
 from docnmt.decoding.engine.workers import in_parallel
 from docnmt.decoding.incremental import DecoderState
@@ -41,7 +41,7 @@ needs_accelerator = pytest.mark.skipif(accelerator() is None, reason="no C compi
 needs_compiled = pytest.mark.skipif(
     accelerator() is None or not accelerator().has_int8, reason="no int8 product of the accelerator's for this machine"
 )
-KERNELS = [TorchInt8Matrix, pytest.param(Int8Matrix, marks=needs_compiled)]
+KERNELS = ["torch", pytest.param("accelerator", marks=needs_compiled)]
 HEADS = [4, pytest.param(2, marks=needs_accelerator)]  # of four numbers, in torch alone, and of eight, accelerated
 ALL_CONTEXTS = [
     ContextConfig(integration=integration, connection=connection, start=start)
@@ -124,24 +124,29 @@ def test_the_accelerator_is_used_where_heads_allow_it():
 # ---- int8 ----
 
 
-@needs_int8
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_an_int8_product_is_off_by_the_rounding_of_its_input_alone(kernel):
+@pytest.fixture(params=KERNELS)
+def rows_of(request, monkeypatch):
+    if request.param == "torch":
+        monkeypatch.setattr("docnmt.decoding.engine.matrices.accelerator", lambda: None)
+    if not has_int8():
+        pytest.skip("there is no int8 kernel for this processor")
+    return QuantizedRows
+
+
+def test_an_int8_product_is_off_by_the_rounding_of_its_input_alone(rows_of):
     generator = torch.Generator().manual_seed(1)
     weight, x = torch.randn(48, 64, generator=generator), torch.randn(32, 64, generator=generator)
-    rows, bias = QuantizedRows.of(weight), torch.randn(48, generator=generator)
+    rows, bias = rows_of(weight), torch.randn(48, generator=generator)
     exact = x @ dequantize(rows.values, rows.scales).T + bias
     step = (x.max() - x.min()) / 127  # of an input with seven bits
     bound = 0.5 * step * dequantize(rows.values, rows.scales).abs().sum(dim=1) + 1e-4
-    assert ((kernel(rows, bias)(x) - exact).abs() <= bound).all()
-    assert torch.equal(kernel(rows, bias, relu=True)(x), kernel(rows, bias)(x).relu())
+    assert ((rows.matrix(bias)(x) - exact).abs() <= bound).all()
+    assert torch.equal(rows.matrix(bias, relu=True)(x), rows.matrix(bias)(x).relu())
 
 
-@needs_int8
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_large_products_do_not_overflow(kernel):
+def test_large_products_do_not_overflow(rows_of):
     weight = torch.full((8, 512), 3.0)
-    assert kernel(QuantizedRows.of(weight), None)(torch.full((4, 512), 5.0)) == pytest.approx(7680, rel=0.01)
+    assert rows_of(weight).matrix(None)(torch.full((4, 512), 5.0)) == pytest.approx(7680, rel=0.01)
 
 
 @needs_compiled

@@ -88,7 +88,7 @@ def test_the_whole_model_is_its_base_with_the_equations_above_the_decoder():
     batch = make_batch(sources, before, targets, BOS, EOS)
     u, v, w = (array(matrix.weight) for matrix in (model.context_u, model.context_v, model.context_w))
     torch.nn.init.normal_(model.context_bias)
-    b = array(model.context_bias)
+    b, w_o = array(model.context_bias), array(model.softmax.weight)
     with torch.no_grad():
         found = model(batch).split(batch.target_in.segments.lengths.tolist())
         for source, history, target, states in zip(sources, before, targets, found, strict=True):
@@ -97,7 +97,8 @@ def test_the_whole_model_is_its_base_with_the_equations_above_the_decoder():
                 past = make_batch([past_source], None, [words], BOS, EOS)
                 s, c = map(array, model.decode(past.target_in, model.encode(past.source)))
                 for i, word in enumerate(words):
-                    cache.add(word, c[i], s[i])  # the state at position i wrote word i
+                    towards = w_o[word] / np.linalg.norm(w_o[word])
+                    cache.add(word, c[i], s[i] + np.linalg.norm(s[i]) * towards)  # the state at position i wrote word i
             alone = make_batch([source], None, [target], BOS, EOS)
             s, c = map(array, model.decode(alone.target_in, model.encode(alone.source)))
             expected = []
@@ -119,6 +120,18 @@ def test_the_latest_words_have_the_slots():
     slots = model.slots(batch.context)
     assert slots.words.tolist() == [[-1, -1, -1], [7, 4, 6], [8, -1, -1]]
     assert slots.keys.shape == slots.values.shape == (3, 3, 16)
+
+
+def test_a_state_tells_which_of_two_even_words_it_became():
+    model = make_cache()
+    with torch.no_grad():
+        rows = model.softmax.weight
+        rows[5] = rows[4].flip(0)
+        s = 5 * torch.nn.functional.normalize(rows[4] + rows[5], dim=0)  # even chances for both
+        assert torch.allclose(*model.softmax(s)[[4, 5]], atol=1e-5)
+        for word, other in ((4, 5), (5, 4)):
+            logits = model.softmax(model.having_written(torch.tensor(word), s))
+            assert logits[word] > logits[other] + 1e-2
 
 
 def test_the_past_is_not_trained_through():
