@@ -95,7 +95,7 @@ def random_bytes(outputs, inputs, seed):
     )
 
 
-@needs_accelerator
+@needs_int8
 @given(st.integers(1, 20), st.integers(1, 9), st.integers(0, 1000))
 def test_no_four_weights_overflow_sixteen_bits_and_few_lose_a_bit(outputs, eights, seed):
     values, scales = random_bytes(outputs, 8 * eights, seed)
