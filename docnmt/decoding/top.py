@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor
 
@@ -15,7 +16,8 @@ def best_continuations(logits: Tensor, scores: Tensor, count: int) -> tuple[Tens
     sentence, best first, the best log-probabilities, [sentences, count], the hypotheses they continue, and the words.
     """
     count = min(count, scores.shape[1] * logits.shape[1])
-    fast = accelerator() if logits.device.type == "cpu" else None
+    plain = logits.device.type == "cpu" and logits.dtype == scores.dtype == torch.float32
+    fast = accelerator() if plain else None
     return in_torch(logits, scores, count) if fast is None else fast.continuations(logits, scores, count)
 
 

@@ -50,6 +50,7 @@ void put(const float *projected, float *keys, float *values, const int32_t *slot
 
 enum { SET, SET_POSITIVE, ADD };
 
-/* out [rows, outputs] = x [rows, inputs] of this matrix; or, if ADD, out += it. bytes: room for a quantized x. */
+/* out [rows, outputs] = x by^T + bias, or, if SET_POSITIVE, what is negative of it as zero, or, if ADD, added to what out
+   was. x: rows of `stride` numbers; bytes: int8_room for the quantized x. */
 void int8_product(const matrix *by, const float *x, long stride, long rows, long how, uint8_t *bytes, float *out);
 long int8_room(long rows, long inputs);

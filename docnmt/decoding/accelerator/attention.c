@@ -3,7 +3,7 @@
 #include "accelerator.h"
 #include "vectors.h"
 
-/* One query in one head meets `count` keys, in `places` or the first ones, one every `stride` numbers.
+/* One query in one head meets `count` keys, in `places` or the first ones, one every `stride` numbers; there is at least one.
    `size` is a multiple of LANES; weights has room for `count` and LANES more. */
 static inline __attribute__((always_inline)) void attend_one(const float *query, const float *keys, const float *values,
                                                              long stride, const int32_t *places, long count, long size,

@@ -11,6 +11,7 @@ import os
 import platform
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
@@ -20,23 +21,33 @@ FLAGS = ("-O3", "-march=native", "-funroll-loops", "-fno-math-errno", "-fno-trap
 def built() -> ctypes.CDLL | None:
     """None where it cannot be built."""
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
-    if compiler is None or os.name != "posix":
-        return None
     sources = sorted([*FOLDER.glob("*.c"), *FOLDER.glob("*.h")])
-    text = b"".join(source.read_bytes() for source in sources)
-    key = hashlib.sha256(text + repr((FLAGS, platform.machine(), _processor())).encode()).hexdigest()
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "docnmt"
-    file = cache / f"accelerator-{key[:16]}.so"
+    if compiler is None or os.name != "posix" or not sources:
+        return None
     try:
+        text = b"".join(source.read_bytes() for source in sources)
+        key = hashlib.sha256(text + repr((FLAGS, platform.machine(), _processor())).encode()).hexdigest()
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "docnmt"
+        file = cache / f"accelerator-{key[:16]}.so"
         if not file.exists():
             cache.mkdir(parents=True, exist_ok=True)
-            temporary = file.with_suffix(f".{os.getpid()}")
-            compiled = [source for source in sources if source.suffix == ".c"]
-            subprocess.run([compiler, *FLAGS, "-o", temporary, *compiled, "-lm"], check=True, capture_output=True)
-            temporary.replace(file)
+            _compile(compiler, [source for source in sources if source.suffix == ".c"], file)
         return ctypes.CDLL(str(file))
-    except (OSError, subprocess.CalledProcessError):
+    except (OSError, RuntimeError, subprocess.SubprocessError):  # Path.home() raises the second
         return None
+
+
+def _compile(compiler: str, sources: list[Path], file: Path) -> None:
+    """Others may be at it, too: whoever is done first, the file is whole."""
+    handle, temporary = tempfile.mkstemp(dir=file.parent, prefix="building-")
+    os.close(handle)
+    try:
+        subprocess.run(
+            [compiler, *FLAGS, "-o", temporary, *sources, "-lm"], check=True, capture_output=True, timeout=120
+        )
+        os.replace(temporary, file)
+    finally:
+        Path(temporary).unlink(missing_ok=True)
 
 
 def _processor() -> str:
@@ -45,4 +56,4 @@ def _processor() -> str:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
         return next(line for line in lines if line.startswith(("flags", "Features")))
     except (OSError, StopIteration):
-        return platform.processor()
+        return platform.processor() or platform.node()

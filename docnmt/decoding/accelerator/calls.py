@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import threading
 from collections.abc import Sequence
 from ctypes import byref, c_long, c_void_p
 from typing import NamedTuple
@@ -13,10 +14,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from docnmt.decoding.accelerator.build import built
-from docnmt.decoding.accelerator.structures import COLUMNS, Layer, Memory, Packed, at
+from docnmt.decoding.accelerator.structures import COLUMNS, DEPTH, Layer, Matrix, Memory, Packed, at
 
-LANES = 8  # numbers at a time: heads of other multiples go without
+LANES = 8  # numbers at a time: heads whose size is no multiple of it go without
 SET, SET_POSITIVE = range(2)
+TYPES = (torch.float32, torch.int64, torch.int32, torch.int8, torch.uint8)
 MOST_OF_FOUR = 258  # weights of one sign: 127 times as much fits into sixteen bits
 FUNCTIONS = (  # that return nothing
     "attend",
@@ -51,8 +53,10 @@ class Accelerator:
         self.functions = functions
         for name in FUNCTIONS:
             getattr(functions, name).restype = None
-        for name in ("int8_room", "step_room"):
+        for name in ("int8_room", "step_room", "size_of_matrix", "size_of_memory", "size_of_layer"):
             getattr(functions, name).restype = c_long
+        for name, structure in (("matrix", Matrix), ("memory", Memory), ("layer", Layer)):
+            assert getattr(functions, f"size_of_{name}")() == ctypes.sizeof(structure), name
         self.has_int8 = bool(functions.has_int8())
 
     def put(self, projected: Tensor, keys: Tensor, values: Tensor, slots: Tensor, place: int, beam: int) -> None:
@@ -81,6 +85,7 @@ class Accelerator:
         """Sentences one after the other: query [words, width] and keys, values [words of a memory, width], or parts of
         wider rows; words of each sentence -> [words, width]"""
         words, width = query.shape
+        assert keys.stride(0) == values.stride(0)
         out, weights = query.new_empty(words, width), query.new_empty(int(key_lengths.max()) + LANES)
         stride, key_stride, *numbers = _longs(query.stride(0), keys.stride(0), len(lengths), heads, width // heads)
         asked, seen = _pointers(query, lengths, keys, values, key_lengths), _pointers(weights, out)
@@ -101,6 +106,8 @@ class Accelerator:
     def in_16_bits(self, values: Tensor, scales: Tensor) -> tuple[Tensor, Tensor]:
         """The same int8 matrix, such that sixteen bits hold the sum of four products that products.c adds there,
         whatever the input. Rows that need it become coarser, by less than one bit."""
+        values, scales = values.contiguous(), scales.contiguous()
+        assert values.shape[1] % DEPTH == 0
         most = torch.empty(len(values), dtype=torch.int32)
         self.functions.most_of_four(*_pointers(values), *_longs(*values.shape), *_pointers(most))
         over = most > MOST_OF_FOUR
@@ -114,6 +121,7 @@ class Accelerator:
 
     def pack(self, values: Tensor, scales: Tensor, bias: Tensor | None, chosen: Tensor | None = None) -> Packed:
         """values: int8 [outputs, inputs], as in_16_bits leaves them; scales, bias [outputs]; all rows or the chosen"""
+        chosen = None if chosen is None else chosen.long().contiguous()
         inputs, outputs = values.shape[1], len(values if chosen is None else chosen)
         room = -outputs % COLUMNS  # of the last panel
         panels = torch.zeros((outputs + room) * inputs // 4, dtype=torch.int32)
@@ -121,7 +129,7 @@ class Accelerator:
         numbers = _longs(outputs, inputs)
         self.functions.pack_rows(*_pointers(values, chosen), *numbers, *_pointers(panels, sums))
         scales = F.pad(scales if chosen is None else scales[chosen], (0, room))
-        bias = torch.zeros(outputs + room) if bias is None else F.pad(bias, (0, room))
+        bias = torch.zeros(outputs + room, dtype=torch.float32) if bias is None else F.pad(bias, (0, room))
         return Packed(panels, scales, bias, sums, inputs, outputs)
 
     def product(self, by: Packed, x: Tensor, relu: bool) -> Tensor:
@@ -147,7 +155,7 @@ class Accelerator:
         """t [rows, width] becomes what the softmax looks at."""
         (rows, width), heads, sentences = t.shape, words.keys.shape[2], len(words.slots)
         longest = max(keys.keys.shape[3] for keys in (words, source, context) if keys is not None)
-        room = torch.empty(self.functions.step_room(*_longs(rows, width, filter_width, longest)))
+        room = t.new_empty(self.functions.step_room(*_longs(rows, width, filter_width, longest)))
         widest = max(width, filter_width)
         bytes_ = torch.empty(self.functions.int8_room(*_longs(rows, widest)), dtype=torch.uint8)
         numbers = _longs(sentences, rows // sentences, width, heads, filter_width)
@@ -159,6 +167,10 @@ class Accelerator:
 
 
 def _pointers(*tensors: Tensor | None) -> list[c_void_p]:
+    """What C is given is checked here: it would read and write anything."""
+    for tensor in tensors:
+        if tensor is not None and (tensor.dtype not in TYPES or tensor.device.type != "cpu" or tensor.stride(-1) != 1):
+            raise TypeError(f"the accelerator cannot take {tensor.dtype} on {tensor.device}, strides {tensor.stride()}")
     return [c_void_p(at(tensor)) for tensor in tensors]
 
 
@@ -166,8 +178,16 @@ def _longs(*numbers: int) -> Sequence[c_long]:
     return [c_long(number) for number in numbers]
 
 
-@functools.cache
+_lock = threading.Lock()
+
+
 def accelerator() -> Accelerator | None:
-    """None where it cannot be built."""
+    """None where it cannot be built. The same for all, whoever asks first."""
+    with _lock:
+        return _found()
+
+
+@functools.cache
+def _found() -> Accelerator | None:
     functions = built()
     return None if functions is None else Accelerator(functions)

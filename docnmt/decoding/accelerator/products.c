@@ -2,7 +2,7 @@
 
    The input's rows are quantized one by one, to seven bits, so that a row's result does not depend on the rows beside it.
    The products of eight neighbouring inputs are added in pairs and fours in sixteen bits, which halves the work of
-   widening them: structures.py sees to it that no four weights can overflow there. */
+   widening them: calls.py, in_16_bits, sees to it that no four weights can overflow there. */
 
 #include "accelerator.h"
 #include "vectors.h"
@@ -19,15 +19,22 @@ int has_int8(void) { return 1; }
 /* Of the quantized rows, ROWS more of them, for a last tile that is not full, and each row's scale and zero. */
 long int8_room(long rows, long inputs) { return (rows + ROWS) * (inputs + sizeof(float) + sizeof(int32_t)); }
 
-/* x = scale * (q - zero), 0 <= q <= 127 */
+/* x = scale * (q - zero), 0 <= q <= 127. Of a row that is not all numbers, what comes of it is not a number either. */
 static void quantize_row(const float *x, long inputs, uint8_t *q, float *scale, int32_t *zero) {
-    floats low = {}, high = {};
+    floats low = {}, high = {}, strange = {};
     for (long i = 0; i < inputs; i += LANES) {
-        low = -larger(-low, -load(x + i));
-        high = larger(high, load(x + i));
+        floats here = load(x + i);
+        low = -larger(-low, -here);
+        high = larger(high, here);
+        strange += here * 0;
+    }
+    if (sum_of(strange) != 0) { /* which NaN is, too */
+        memset(q, 0, inputs);
+        *scale = NAN, *zero = 0;
+        return;
     }
     float least = -largest_of(-low), most = largest_of(high);
-    *scale = most > least ? (most - least) / 127 : 1;
+    *scale = most - least > 127 * FLT_MIN ? (most - least) / 127 : 1; /* or nothing but zeros */
     float by = 1 / *scale;
     *zero = (int32_t)(-least * by + 0.5f);
     __m256 times = _mm256_set1_ps(by);
@@ -56,8 +63,8 @@ static inline __m256i add_products(__m256i sums, __m256i a0, __m256i a1, __m256i
 #endif
 }
 
-static __attribute__((noinline)) void store_some(float *to, floats x, long count, int add) {
-    for (long i = 0; i < count; i++) to[i] = (add ? to[i] : 0) + x[i];
+static __attribute__((noinline)) void store_some(float *to, floats x, long count) {
+    for (long i = 0; i < count; i++) to[i] = x[i];
 }
 
 /* A row of a tile: its next eight inputs meet those weights of all outputs of the panel. */
@@ -108,7 +115,7 @@ void int8_product(const matrix *by, const float *x, long stride, long rows, long
                     floats y = finished(by, (ints)sums[i * HALVES + j], column, scales[r + i], zeros[r + i], how);
                     float *to = out + (r + i) * outputs + column;
                     if (column + LANES > outputs)
-                        store_some(to, y, outputs - column, how == ADD);
+                        store_some(to, y, outputs - column); /* to ADD, outputs are a multiple of LANES */
                     else
                         store(to, how == ADD ? load(to) + y : y);
                 }

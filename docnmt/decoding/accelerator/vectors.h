@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <float.h>
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -10,8 +11,8 @@
 
 typedef float floats __attribute__((vector_size(4 * LANES)));
 typedef int32_t ints __attribute__((vector_size(4 * LANES)));
-typedef int32_t ints_anywhere __attribute__((vector_size(4 * LANES), aligned(4)));
-typedef float unaligned __attribute__((vector_size(4 * LANES), aligned(4)));
+typedef int32_t ints_anywhere __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+typedef float unaligned __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
 
 static inline floats load(const float *at) { return *(const unaligned *)at; }
 static inline void store(float *at, floats x) { *(unaligned *)at = x; }

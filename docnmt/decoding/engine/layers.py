@@ -26,7 +26,9 @@ Attend = Callable[[Tensor], Tensor]  # queries, [rows, width] -> what they find,
 
 class Norm:
     def __init__(self, layer: nn.LayerNorm):
-        self.shape, self.weight, self.bias, self.eps = layer.normalized_shape, layer.weight, layer.bias, layer.eps
+        # Held by themselves: the compiled decoder points to them, and a model may be moved or converted later.
+        self.weight, self.bias = layer.weight.detach().contiguous(), layer.bias.detach().contiguous()
+        self.shape, self.eps = layer.normalized_shape, layer.eps
 
     def __call__(self, x: Tensor) -> Tensor:
         return F.layer_norm(x, self.shape, self.weight, self.bias, self.eps)

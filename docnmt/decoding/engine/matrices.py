@@ -35,10 +35,11 @@ def _fast() -> Accelerator | None:
 
 
 class QuantizedRows:
-    """A matrix as int8, each row with its own scale: the largest element of a row becomes 127, or a little less."""
+    """A matrix as int8, each row with its own scale: its largest element becomes 127, or less where the accelerator's
+    sums would overflow."""
 
     def __init__(self, weight: Tensor):
-        self.values, self.scales = quantize(weight)  # int8 [rows, columns], [rows]
+        self.values, self.scales = quantize(weight.contiguous())  # int8 [rows, columns], [rows]
         self.fast = _fast() if weight.shape[1] % DEPTH == 0 else None
         if self.fast is not None:
             self.values, self.scales = self.fast.in_16_bits(self.values, self.scales)

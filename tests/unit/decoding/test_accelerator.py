@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 import torch
 from hypothesis import given
@@ -38,6 +40,28 @@ def test_a_cache_that_cannot_be_written_is_no_error(afresh, monkeypatch):
     (afresh / "file").write_text("in the way")
     monkeypatch.setenv("XDG_CACHE_HOME", str(afresh / "file"))
     assert build.built() is None
+
+
+def test_without_its_sources_there_is_none(afresh, monkeypatch):
+    monkeypatch.setattr(build, "FOLDER", afresh)
+    assert build.built() is None
+
+
+def test_without_a_home_there_is_none(monkeypatch):
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+
+    def no_home():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(build.Path, "home", no_home)
+    assert build.built() is None
+
+
+@needs_accelerator
+def test_many_may_build_it_at_once(afresh):
+    with ThreadPoolExecutor(3) as pool:
+        assert all(pool.map(lambda _: build.built(), range(3)))
+    assert len(list((afresh / "docnmt").iterdir())) == 1
 
 
 @needs_accelerator
@@ -137,3 +161,23 @@ def test_a_product_with_chosen_rows_has_those_columns():
     x, chosen = torch.randn(5, 24, generator=torch.Generator().manual_seed(2)), torch.tensor([39, 0, 7, 8])
     whole, some = (accelerator().pack(values, scales, None, rows) for rows in (None, chosen))
     assert torch.equal(accelerator().product(some, x, False), accelerator().product(whole, x, False)[:, chosen])
+
+
+@needs_int8
+def test_rows_of_zeros_give_the_bias_and_rows_that_are_no_numbers_give_none():
+    values, scales = accelerator().in_16_bits(*random_bytes(20, 16, seed=1))
+    bias, x = torch.arange(20.0), torch.zeros(5, 16)
+    x[1], x[2, 3], x[3, 4], x[4] = -2.0, torch.nan, -torch.inf, 1e-42
+    found = accelerator().product(accelerator().pack(values, scales, bias), x, relu=False)
+    assert torch.equal(found[0], bias) and torch.equal(found[4], bias)
+    assert found[1] == pytest.approx(x[1] @ (values * scales[:, None]).T + bias, rel=1e-4, abs=1e-4)
+    assert found[2:4].isnan().all()
+
+
+@needs_accelerator
+@pytest.mark.parametrize("wrong", [torch.bfloat16, torch.float64])
+def test_what_c_would_misread_is_refused(wrong):
+    keys = torch.zeros(1, 1, 4, LANES, dtype=wrong)
+    one = torch.tensor([1], dtype=torch.int32)
+    with pytest.raises(TypeError, match="accelerator cannot take"):
+        accelerator().attend(torch.zeros(1, LANES), keys, keys, one - 1, one)

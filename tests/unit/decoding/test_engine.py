@@ -15,6 +15,7 @@ from docnmt.decoding.beam import beam_search
 from docnmt.decoding.engine import Engine, EngineState
 from docnmt.decoding.engine.matrices import QuantizedRows, has_int8
 from docnmt.decoding.engine.memory import STEPS
+from docnmt.decoding.engine.slots import STEPS as ROOM
 from docnmt.decoding.engine.workers import in_parallel
 from docnmt.decoding.incremental import DecoderState
 from docnmt.decoding.translator import Translator
@@ -150,25 +151,49 @@ def test_large_products_do_not_overflow(rows_of):
 
 
 @needs_compiled
+@pytest.mark.parametrize("filter_width", [24, 72])  # narrower and wider than query, key and value
 @pytest.mark.parametrize("context", ALL_CONTEXTS, ids=lambda c: f"{c.integration}-{c.connection}-{c.start}")
-def test_the_compiled_decoder_computes_what_the_layers_compute(context):
-    compiled, by_layer = (Engine(make_model(context=context, heads=2), int8=True) for _ in range(2))
+def test_the_compiled_decoder_computes_what_the_layers_compute(context, filter_width):
+    model = make_model(context=context, heads=2, filter_width=filter_width)
+    compiled, by_layer = (Engine(model, int8=True) for _ in range(2))
+    assert compiled.compiled is not None
     by_layer.compiled = None
+    far: list[torch.Tensor] = []
     sources, contexts = samples(7, SOURCE_WORDS)
     for given in (pack(contexts), None):
         states = [EngineState(e, e.encode(pack(sources), given), beam=3) for e in (compiled, by_layer)]
         words, rows = torch.arange(21) % TARGET_WORDS, torch.arange(21).view(7, 3).flip(1).flatten()
-        for step in range(STEPS + 2):  # longer than the first room for words
+        for step in range(ROOM + 2):  # longer than the first room for words
             ours, theirs = (state.logits(words) for state in states)
-            # Where one rounds the last bit of a number up and the other down, it may become another byte: seldom.
-            far = (ours - theirs).abs().amax(dim=1)
-            assert (far < 1e-5).float().mean() > 0.8 and far.max() < 0.1
+            far.append((ours - theirs).abs().amax(dim=1))
             for state in states:
                 state.reorder(rows)
                 if step == 3:
                     state.keep(torch.tensor([0, 2, 5]))
             if step == 3:
                 words, rows = words[:9], rows[:9]
+    # Where one rounds the last bit of a number up and the other down, it may become another byte: seldom, but then it
+    # stays in what that hypothesis remembers.
+    assert (torch.cat(far) < 1e-5).float().mean() > 0.9
+
+
+@needs_compiled
+def test_a_filter_of_odd_width_goes_without_it():
+    engine = Engine(make_model(heads=2, filter_width=20), int8=True)
+    sources, contexts = samples(3, SOURCE_WORDS)
+    assert engine.compiled is None and len(search(engine, sources, contexts)) == 3
+
+
+@needs_compiled
+@pytest.mark.parametrize("beam", [1, 4])
+def test_the_compiled_decoder_outlives_changes_of_the_model(beam):
+    model = make_model(heads=2)
+    engine = Engine(model, int8=True)
+    sources, contexts = samples(1, SOURCE_WORDS)
+    before = search(engine, sources, contexts, beam=beam)
+    model.double().float()
+    torch.zeros(10_000).add_(1)  # takes the memory that was let go
+    assert search(engine, sources, contexts, beam=beam) == before
 
 
 @needs_compiled
