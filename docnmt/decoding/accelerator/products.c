@@ -11,8 +11,8 @@
 #include <immintrin.h>
 
 #define ROWS 4     /* of a tile: four hypotheses of a sentence */
-#define HALVES 2 /* of COLUMNS: two registers of sums a row */
-#define DEPTH 8 /* inputs at a time */
+#define HALVES 2   /* of COLUMNS: two registers of sums a row */
+#define DEPTH 8    /* inputs at a time */
 
 int has_int8(void) { return 1; }
 

@@ -104,7 +104,7 @@ class Engine:
 
     def _to_context(self, words: Segments, projected: Tensor, seen: Segments, query: Tensor, layer: int) -> Tensor:
         """Context attention in the encoder; projected: keys and values of all layers, side by side."""
-        key, value = projected[:, 2 * self.width * layer :][:, : 2 * self.width].chunk(2, dim=1)
+        key, value = projected.split(self.width, dim=1)[2 * layer : 2 * layer + 2]
         return self._attend(query, words, key, value, seen)
 
     def _attend(self, query: Tensor, words: Segments, key: Tensor, value: Tensor, seen: Segments) -> Tensor:
