@@ -113,6 +113,7 @@ class StepConfig:
     accumulation: int = 1  # batches an update, in each process
     learning_rate: float = 1.0  # factor on Vaswani's schedule
     warmup: int = 4_000  # updates
+    cooldown: int = 0  # updates at the end over which the rate falls to nothing, in a straight line
     smoothing: float = 0.1  # of labels
     clip: float = 0.0  # largest gradient norm; 0: no clipping
     log_every: int = 50  # updates
@@ -126,8 +127,13 @@ class StepConfig:
         for name in ("updates", "batch_tokens", "accumulation", "warmup", "average", *every):
             _at_least(name, getattr(self, name), 1)
         _share("smoothing", self.smoothing)
-        for name in ("clip", "patience", "learning_rate"):
+        for name in ("clip", "patience", "learning_rate", "cooldown"):
             _at_least(name, getattr(self, name), 0)
+
+    def cooling(self, update: int) -> list[int] | None:
+        """From which update to which the rate falls, if by this update it has begun to."""
+        first = max(0, self.updates - self.cooldown)
+        return [first, self.updates] if self.cooldown and update > first else None
 
 
 @dataclass(frozen=True)

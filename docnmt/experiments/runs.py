@@ -110,6 +110,7 @@ class Workshop:
         wanted = {f"step.{key}": value for key, value in asdict(recipe.sentence).items()}
         wanted |= {f"model.{key}": value for key, value in asdict(recipe.model).items()}
         wanted |= {"seed": recipe.seed, "bf16": recipe.hardware.bf16, "dev": self.data["dev"]}
+        wanted["step.cooldown"] = recipe.sentence.cooling(state.update)
         del wanted["step.accumulation"]  # several processes count there, too
         changed = [key for key, value in wanted.items() if before.get(key, value) != value]
         if not set(before.get("data", ())) <= set(self.data.values()):

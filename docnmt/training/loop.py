@@ -31,10 +31,11 @@ from docnmt.training.checkpoint import Checkpoints, State
 from docnmt.training.memory import keep_freed_memory
 from docnmt.training.parallel import Group
 from docnmt.training.record import Record
-from docnmt.training.schedule import learning_rate
+from docnmt.training.schedule import cooled, learning_rate
 from docnmt.training.validation import Validation
 
-# Settings that may change between the parts of a run: they say how long it goes on, not what it computes.
+# Settings that may change between the parts of a run: they say how long it goes on, not what it computes. (Once the
+# rate falls towards the end, `updates` does: `step.cooldown` in a state holds from where to where, None before.)
 FREE_SETTINGS = ("updates", "patience", "checkpoint_every", "average")
 # Settings that came later than some checkpoints: what a run did before they had a name.
 LATER_SETTINGS: dict[str, Any] = {
@@ -44,6 +45,7 @@ LATER_SETTINGS: dict[str, Any] = {
     "context.translate_previous": False,
     "context.cache_words": 100,
     "context.topic_words": 200,
+    "step.cooldown": None,
 }
 
 
@@ -53,6 +55,7 @@ class Trainer:
         folder: Path,
         model: TranslationModel,
         examples: Examples,
+        stream: Stream,
         config: StepConfig,
         *,
         seed: int,
@@ -63,7 +66,8 @@ class Trainer:
         hardware: HardwareConfig,
         progress: Progress,
     ):
-        self.folder, self.model, self.examples, self.config = folder, model, examples, config
+        self.folder, self.model, self.config = folder, model, config
+        self.examples, self.stream = examples, stream
         self.seed, self.settings = seed, settings
         self.validate, self.metric, self.group, self.progress = validate, metric, group, progress
         self.device = next(model.parameters()).device
@@ -74,7 +78,6 @@ class Trainer:
             model.forward = torch.compile(model.forward, dynamic=True)
         self.trained = {name: p for name, p in model.named_parameters() if p.requires_grad}
         self.optimizer = torch.optim.Adam(self.trained.values(), lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True)
-        self.stream = Stream(examples, config.batch_tokens, seed)
         self.checkpoints = Checkpoints(folder / "checkpoints", progress)
         self.stop_signal: signal.Signals | None = None
 
@@ -136,7 +139,9 @@ class Trainer:
                 raise Interrupted(state.update if saved else None, self.stop_signal or signal.SIGTERM)
 
     def _rate(self, update: int) -> float:
-        return learning_rate(update, self.model.model_config.width, self.config.warmup, self.config.learning_rate)
+        config = self.config
+        rate = learning_rate(update, self.model.model_config.width, config.warmup, config.learning_rate)
+        return rate * cooled(update, config.cooling(update))
 
     def _due(self, state: State, every: int) -> bool:
         return state.update % every == 0 or state.update >= self.config.updates
@@ -206,6 +211,7 @@ class Trainer:
 
     def _save(self, state: State) -> bool:
         """Writes a checkpoint; False where that failed, in which case the one before it stays."""
+        state.settings = self._settings_at(state.update)
         saved = self.group.first and self.checkpoints.save(state, self.trained, self.optimizer)
         if saved:
             wanted = {update for kept in self.checkpoints.states() for _, update in kept.best}
@@ -218,18 +224,28 @@ class Trainer:
         state = self.checkpoints.load(self.trained, self.optimizer, self._check_settings, clean=self.group.first)
         self.group.wait()
         if state is None:
-            return State(settings=self.settings)
+            return State(settings=self._settings_at(0))
         self.progress.say(f"going on from update {state.update:,}")
         return state
 
     def _check_settings(self, state: State) -> None:
         before = LATER_SETTINGS | state.settings
-        changed = [key for key in self.settings if before.get(key) != self.settings[key]]
+        now = self._settings_at(state.update)
+        changed = [key for key in now if before.get(key) != now[key]]
         if changed:
+            fall = before["step.cooldown"]
             raise DocnmtError(
                 f"{self.folder}: was started with other settings: {', '.join(changed)}\n"
-                "  Set them back, give the recipe another output, or delete the folder to start again."
+                + (
+                    f"  Its rate falls from update {fall[0]:,} to {fall[1]:,}: `updates` is fixed, too.\n"
+                    if fall
+                    else ""
+                )
+                + "  Set them back, give the recipe another output, or delete the folder to start again."
             )
+
+    def _settings_at(self, update: int) -> dict[str, Any]:
+        return self.settings | {"step.cooldown": self.config.cooling(update)}
 
     @contextmanager
     def _signals(self) -> Iterator[None]:

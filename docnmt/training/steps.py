@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from docnmt.config import ContextConfig, ModelConfig, Recipe, StepConfig
-from docnmt.corpora.batches import Examples
+from docnmt.corpora.batches import Examples, Stream
 from docnmt.corpora.contexts import ContextRule
 from docnmt.corpora.prepare import Prepared, prepare
 from docnmt.corpora.readers import read_corpus
@@ -184,11 +184,15 @@ def _train_and_save(
         recipe.data.target_language,
     )
     loaded = LoadedModel(model, card, prepared.source, prepared.target)
-    rule, foreign = _contexts(recipe, loaded, step)
+    own = card.rule(prepared.source, None, prepared.target) if card.context.active else None
+    rule, foreign = _contexts(recipe, step, own)
+    # The controls take the same sentences in each update as the run they are held against: its contexts fill batches.
+    stream = Stream(Examples(stores, prepared.source, prepared.target, own), config.batch_tokens, recipe.seed)
     trainer = Trainer(
         folder,
         model,
         Examples(stores, prepared.source, prepared.target, rule, foreign),
+        stream,
         config,
         seed=recipe.seed,
         settings=_settings(recipe, config, card, stores, prepared.dev, run.group, notes),
@@ -231,13 +235,12 @@ def _settings(
     return flat | notes
 
 
-def _contexts(recipe: Recipe, loaded: LoadedModel, step: str) -> tuple[ContextRule | None, int | None]:
+def _contexts(recipe: Recipe, step: str, own: ContextRule | None) -> tuple[ContextRule | None, int | None]:
     """How examples get their contexts, and the seed if they get those of other documents."""
-    if not loaded.card.context.active:
-        return None, None
     kind = recipe.document.context_from if step == "document" else "own"
-    spec = NO_CONTEXT if kind == "none" else None
-    return loaded.card.rule(loaded.source, spec, loaded.target), recipe.seed if kind == "shuffled" else None
+    if own is None or kind == "own":
+        return own, None
+    return (own, recipe.seed) if kind == "shuffled" else (replace(own, spec=NO_CONTEXT), None)
 
 
 def _validator(run: Run, loaded: LoadedModel, rule: ContextRule | None, foreign: int | None) -> Any:

@@ -11,6 +11,7 @@ import torch
 from safetensors.torch import load_file
 
 from docnmt.config import ContextConfig, ModelConfig, load_recipe
+from docnmt.corpora.batches import Examples
 from docnmt.corpora.subwords import Subwords
 from docnmt.model.context import is_document_parameter
 from docnmt.model.transformer import DocumentTransformer
@@ -264,6 +265,27 @@ def test_early_stopping(tiny, tmp_path):
     assert "stop" in said or "patience" in said, "it does not say that it stopped early"
     again = ok(tiny.train(tmp_path, *settings, step="sentence"))
     assert metrics(tmp_path, "sentence", "validation") == lines, again.err
+
+
+def test_the_controls_take_the_same_sentences_in_each_update(tiny, finished, tmp_path, monkeypatch):
+    """Else a control with no contexts, which fill batches, would see more of them in as many updates."""
+    batch, seen = Examples.batch, {}
+
+    def noting(examples: Examples, rows, device):
+        taken.append((rows.tolist(), len(batch(examples, rows, device).context.tokens)))
+        return batch(examples, rows, device)
+
+    monkeypatch.setattr(Examples, "batch", noting)
+    for kind in ("own", "shuffled", "none"):
+        taken: list[tuple[list[int], int]] = []
+        settings = ("document.updates=3", "document.validate_every=1000", f"document.context_from={kind}")
+        shutil.copytree(finished / "sentence", tmp_path / kind / "sentence")
+        ok(tiny.train(tmp_path / kind, *settings, step="document"))
+        seen[kind] = taken[:3]
+    rows, contexts = ({kind: [each[part] for each in taken] for kind, taken in seen.items()} for part in (0, 1))
+    assert rows["own"] == rows["shuffled"] == rows["none"]
+    assert contexts["own"] != contexts["shuffled"]
+    assert contexts["none"] == list(map(len, rows["none"]))  # a mark for each, nothing else
 
 
 # ---- doing it again, doing more ----

@@ -6,7 +6,8 @@ import itertools
 
 import pytest
 
-from docnmt.training.schedule import learning_rate
+from docnmt.config import StepConfig
+from docnmt.training.schedule import cooled, learning_rate
 
 
 @pytest.mark.parametrize("update", [1, 2, 100, 3999, 4000, 4001, 100_000])
@@ -33,3 +34,16 @@ def test_rises_in_a_line_to_the_end_of_the_warm_up_then_falls():
 
 def test_the_factor_is_a_factor():
     assert learning_rate(7, 64, 50, 0.1) == pytest.approx(0.1 * learning_rate(7, 64, 50, 1.0))
+
+
+def left(step: StepConfig) -> list[float]:
+    return [cooled(update, step.cooling(update)) for update in range(1, step.updates + 1)]
+
+
+def test_a_cooldown_changes_nothing_before_it_and_then_falls_in_a_line_to_one_step_above_nothing():
+    assert left(StepConfig(updates=8, cooldown=4)) == pytest.approx([1, 1, 1, 1, 0.8, 0.6, 0.4, 0.2])
+    assert left(StepConfig(updates=3)) == [1, 1, 1]
+
+
+def test_a_cooldown_longer_than_the_step_is_all_of_it():
+    assert left(StepConfig(updates=4, cooldown=100)) == left(StepConfig(updates=4, cooldown=4)) == [0.8, 0.6, 0.4, 0.2]

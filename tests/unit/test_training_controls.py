@@ -11,7 +11,6 @@ import pytest
 import torch
 
 from docnmt.config import (
-    ContextConfig,
     DataConfig,
     DocumentStepConfig,
     HardwareConfig,
@@ -19,7 +18,7 @@ from docnmt.config import (
     SentenceStepConfig,
     StepConfig,
 )
-from docnmt.corpora.batches import Examples, epoch_batches
+from docnmt.corpora.batches import Examples, Stream, epoch_batches
 from docnmt.corpora.contexts import ContextRule
 from docnmt.corpora.files import CorpusFiles
 from docnmt.corpora.prepare import _content_hash
@@ -131,7 +130,12 @@ def test_one_document_has_no_other_to_take_contexts_from(tmp_path):
 
 
 def contexts_for(kind: str, step: str = "document") -> tuple[ContextRule | None, int | None]:
-    return _contexts(Recipe(seed=7, document=DocumentStepConfig(context_from=kind)), loaded_model(), step)
+    return _contexts(Recipe(seed=7, document=DocumentStepConfig(context_from=kind)), step, own_rule())
+
+
+def own_rule() -> ContextRule:
+    loaded = loaded_model()
+    return loaded.card.rule(loaded.source, None, loaded.target)
 
 
 def test_context_from_says_where_contexts_come_from(stores):
@@ -149,10 +153,8 @@ def test_it_says_nothing_about_the_sentence_step():
 
 
 def test_a_model_without_context_has_none_to_confuse():
-    loaded = loaded_model()
-    card = replace(loaded.card, context=ContextConfig(kind="none"))
     recipe = Recipe(document=DocumentStepConfig(context_from="shuffled"))
-    assert _contexts(recipe, replace(loaded, card=card), "document") == (None, None)
+    assert _contexts(recipe, "document", None) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -238,13 +240,15 @@ def test_a_corpus_is_called_by_its_name_or_after_its_file():
 NEW = {"step.corpora": "all", "step.context_from": "own"}
 
 
-def trainer(folder: Path, stores, updates: int, **settings: object) -> Trainer:
+def trainer(folder: Path, stores, updates: int, cooldown: int = 0, **settings: object) -> Trainer:
     model = make_model(0, source_words=len(subwords("source")), target_words=len(subwords("target"))).train()
+    examples = examples_of(stores, rule())
     return Trainer(
         folder,
         model,
-        examples_of(stores, rule()),
-        StepConfig(updates=updates, batch_tokens=300, warmup=2, checkpoint_every=1),
+        examples,
+        Stream(examples, 300, 1),
+        StepConfig(updates=updates, batch_tokens=300, warmup=2, checkpoint_every=1, cooldown=cooldown),
         seed=1,
         settings={"seed": 1, **NEW, **settings},
         validate=None,
@@ -290,3 +294,33 @@ def test_only_settings_that_are_known_to_be_later_may_be_missing(stores, tmp_pat
     forget(tmp_path, "seed")
     with pytest.raises(DocnmtError, match="was started with other settings: seed\n"):
         trainer(tmp_path, stores, 2).run()
+
+
+# ---- a rate that falls at the end ----
+
+
+def test_when_the_rate_falls_may_be_told_until_it_does(stores, tmp_path):
+    whole = trainer(tmp_path / "whole", stores, 8, cooldown=4)
+    whole.run()
+    trainer(tmp_path / "parts", stores, 2).run()  # no end in sight
+    trainer(tmp_path / "parts", stores, 3, cooldown=0).run()
+    trainer(tmp_path / "parts", stores, 4).run()
+    resumed = trainer(tmp_path / "parts", stores, 8, cooldown=4)
+    assert resumed.run().update == 8
+    for name, parameter in resumed.trained.items():
+        assert torch.equal(parameter, whole.trained[name]), name
+
+
+@pytest.mark.parametrize(("updates", "cooldown"), [(9, 6), (10, 8), (10, 0), (20, 6)], ids=str)
+def test_once_it_falls_nothing_about_it_changes(stores, tmp_path, updates, cooldown):
+    trainer(tmp_path, stores, 8, cooldown=6).run()
+    with pytest.raises(DocnmtError, match=r"other settings: step\.cooldown\n  Its rate falls from update 2 to 8"):
+        trainer(tmp_path, stores, updates, cooldown=cooldown).run()
+    trainer(tmp_path, stores, 8, cooldown=6).run()  # as it was it may be looked at again
+
+
+def test_a_run_that_never_cooled_is_not_said_to_have(stores, tmp_path):
+    trainer(tmp_path, stores, 4).run()
+    with pytest.raises(DocnmtError, match=r"was started with other settings: step\.cooldown\n"):
+        trainer(tmp_path, stores, 8, cooldown=6).run()  # would have fallen from update 2 on
+    trainer(tmp_path, stores, 8, cooldown=4).run()
