@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from docnmt.cli.options import Verbs, add_corpus, add_json, check_outputs, corpus_files, languages_of
+from docnmt.cli.options import Verbs, add_corpus, add_domains, add_json, check_outputs, corpus_files, languages_of
 from docnmt.errors import DocnmtError
 
 
@@ -18,6 +18,7 @@ def add(verbs: Verbs) -> None:
     gain.add_argument("model", metavar="MODEL", help="a document model")
     gain.add_argument("files", nargs="+", metavar="FILE", help="one file with both sides, or source and target")
     add_corpus(gain)
+    add_domains(gain)
     gain.add_argument("--no-translate", action="store_true", help="no BLEU: four times translating takes longest")
     gain.add_argument(
         "--html", default="", metavar="FILE", help="a page of words coloured by what context did for them"
@@ -42,6 +43,7 @@ def run(options: argparse.Namespace) -> None:
     from docnmt.evaluation.context_gain.page import context_gain_page
     from docnmt.evaluation.context_gain.tables import Figures
     from docnmt.evaluation.context_gain.trace import gate_by_layer
+    from docnmt.evaluation.parts import by_domain
     from docnmt.files_on_disk import write_atomically, write_json
     from docnmt.progress import Progress
     from docnmt.reporting.page import write_page
@@ -56,13 +58,16 @@ def run(options: argparse.Namespace) -> None:
     if not any(languages):
         languages = translator.card.source_language, translator.card.target_language
     documents = list(read_corpus(corpus_files(options), languages=languages))
+    domains = {}
+    if options.by_domain or options.domains:
+        domains = by_domain([document.id for document in documents], options.domains)
     gain = context_gain(translator, documents, seed=options.seed, progress=progress)
     if options.tokens:
         write_tokens(options.tokens, gain)
     quality = None
     if not options.no_translate:
         quality = translation_quality(translator, documents, seed=options.seed, progress=progress)
-    figures = Figures(gain, quality, gate_by_layer(translator, documents), options.seed)
+    figures = Figures(gain, quality, gate_by_layer(translator, documents), options.seed, domains)
     tables = figures.tables()
     if options.json:
         write_json(options.json, {"model": options.model, "corpus": options.files, **figures.as_dict()})

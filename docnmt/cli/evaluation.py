@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from docnmt.cli.options import Verbs, add_json, check_outputs
+from docnmt.cli.options import Verbs, add_domains, add_json, check_outputs
 from docnmt.errors import DocnmtError
 
 if TYPE_CHECKING:
@@ -44,10 +44,7 @@ def _add_common(verb: argparse.ArgumentParser, page: str) -> None:
     verb.add_argument("--language", default="", metavar="CODE", help="of the translations: chooses the tokenizer")
     verb.add_argument("--lowercase", action="store_true", help="case counts for nothing")
     verb.add_argument("--tokenized", action="store_true", help="the text is tokenised: leave its tokens as they are")
-    verb.add_argument("--by-domain", action="store_true", help="the beginning of a document's id, up to a colon")
-    verb.add_argument(
-        "--domains", nargs="+", default=[], metavar="NAME=PREFIX,...", help="domains of your own, by prefixes of ids"
-    )
+    add_domains(verb)
     verb.add_argument(
         "--resample", choices=("documents", "sentences"), default="documents", help="what intervals are drawn from"
     )

@@ -20,6 +20,13 @@ def add_json(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--json", default="", metavar="FILE", help="write the figures to a file as well")
 
 
+def add_domains(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("--by-domain", action="store_true", help="the beginning of a document's id, up to a colon")
+    verb.add_argument(
+        "--domains", nargs="+", default=[], metavar="NAME=PREFIX,...", help="domains of your own, by prefixes of ids"
+    )
+
+
 def add_set(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a value of the recipe")
 

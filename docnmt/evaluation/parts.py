@@ -34,20 +34,24 @@ def all_of(references: References) -> Part:
 
 
 def domains_of(references: References, groups: Sequence[str] = ()) -> list[Part]:
+    return [_part("domain", *domain, references) for domain in by_domain(references.ids, groups).items()]
+
+
+def by_domain(ids: Sequence[str], groups: Sequence[str] = ()) -> dict[str, list[int]]:
     """The domains of a test set: documents whose ids begin alike, up to a colon or with one of a group's prefixes.
 
     A group is `NAME=prefix,prefix`; where several prefixes fit, the longest counts.
     """
-    prefixes = _prefixes(groups, references.ids)
+    prefixes = _prefixes(groups, ids)
     members: dict[str, list[int]] = {}
-    for number, name in enumerate(references.ids):
+    for number, name in enumerate(ids):
         fitting = [prefix for prefix in prefixes if name.startswith(prefix)]
         beginning, colon, _ = name.partition(":")
         own = prefixes[max(fitting, key=len)] if fitting else beginning if colon and not groups else OTHER
         members.setdefault(own, []).append(number)
     names = [*prefixes.values()] if groups else sorted(members.keys() - {OTHER})
     ordered = dict.fromkeys((*names, OTHER))
-    return [_part("domain", name, members[name], references) for name in ordered if name in members]
+    return {name: members[name] for name in ordered if name in members}
 
 
 def _prefixes(groups: Sequence[str], ids: Sequence[str]) -> dict[str, str]:

@@ -49,6 +49,19 @@ def test_tables_json_markdown_page_and_tokens(model, corpus, tmp_path):
     assert done.out.splitlines()[0].startswith("What the true context gives")
 
 
+def test_domains(model, corpus, tmp_path):
+    ids = list(dict.fromkeys(line.split("\t")[0] for line in corpus.read_text(encoding="utf-8").splitlines()))
+    groups = (f"one={ids[0]}", f"two={ids[1]}")
+    arguments = ("context-gain", model, corpus, "--no-translate", "--json", tmp_path / "gain.json", "--domains")
+    done = command(*arguments, *groups)
+    assert done.code == 0 and "by domain" in done.out, done.err
+    found = json.loads((tmp_path / "gain.json").read_text(encoding="utf-8"))
+    assert list(found["by_domain"][NONE]) == ["one", "two", "other"]
+    documents = {row["document"]: row["gain_over_none"] for row in found["by_document"]}
+    assert [part["mean"] for part in found["by_domain"][NONE].values()] == pytest.approx([documents[i] for i in ids])
+    fails(command(*arguments, "one=nobody"), "no document's id begins with 'nobody'")
+
+
 def test_scores_are_those_of_score(model, corpus, tmp_path):
     assert command("context-gain", model, corpus, "--no-translate", "--json", tmp_path / "gain.json").code == 0
     assert command("score", model, corpus, "--json", tmp_path / "score.json").code == 0

@@ -31,6 +31,7 @@ from docnmt.progress import Progress
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Domains = Mapping[str, Sequence[int]]  # name -> numbers of documents
 
 END = "⟨end⟩"  # how the mark after the last word is shown
 # Sentences by how far into their document they stand, from 1. Later ones are few, so they share a row.
@@ -111,6 +112,10 @@ class ContextGain:
                 name = f"{first}+" if last is None else f"{first}-{last}" if last > first else str(first)
                 found[name] = self.gain(over, among=inside, seed=seed)
         return found
+
+    def by_domain(self, domains: Domains, over: str = NONE, *, seed: int = 1) -> dict[str, Gain]:
+        inside = {name: np.isin(self.document, documents) for name, documents in domains.items()}
+        return {name: self.gain(over, among=rows, seed=seed) for name, rows in inside.items() if rows.any()}
 
     def by_document(self, over: str = NONE) -> list[tuple[str, int, float]]:
         """Each document's id, tokens and mean gain."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from docnmt.evaluation.breakdown import FEW
-from docnmt.evaluation.context_gain.gain import ContextGain, Gain, Quality, WordGain
+from docnmt.evaluation.context_gain.gain import ContextGain, Domains, Gain, Quality, WordGain
 from docnmt.evaluation.controls import NONE, REPEATED, SHUFFLED, TRUE
 from docnmt.evaluation.significance import Interval
 from docnmt.reporting.table import Column, Table
@@ -24,12 +24,14 @@ class Figures:
     quality: Quality | None  # None: nothing was translated
     gates: Mapping[str, float]  # layer -> context share; empty for a model without gates
     seed: int = 1
+    domains: Domains = field(default_factory=dict)  # none: no table by domain
 
     def tables(self) -> list[Table]:
         return [
             self.overall(),
             *([quality_table(self.quality)] if self.quality else []),
-            self.positions(),
+            *([self.by_domain()] if self.domains else []),
+            self.by_position(),
             *self.words(),
             *([gate_table(self.gates)] if self.gates else []),
         ]
@@ -95,18 +97,13 @@ class Figures:
             table.notes.append(f"Only {len(gain.documents)} documents: the bootstrap is rough.")
         return table
 
-    def positions(self) -> Table:
-        columns = ["place", "count", "none", "95 % interval", "shuffled", "95 % interval"]
-        table = Table(
-            "Gain over none and over shuffled, by place in the document",
-            [Column(name, text=k == 0) for k, name in enumerate(columns)],
-        )
-        over_none, over_shuffled = (self.gain.by_position(name, seed=self.seed) for name in (NONE, SHUFFLED))
-        for place, one in over_none.items():
-            other = over_shuffled[place]
-            cells = (signed(one.mean), between(one.interval), signed(other.mean), between(other.interval))
-            table.add(place, f"{one.sentences:,}", *cells)
-        return table
+    def by_domain(self) -> Table:
+        parts = (self.gain.by_domain(self.domains, name, seed=self.seed) for name in (NONE, SHUFFLED))
+        return _part_table("domain", "domain", *parts)
+
+    def by_position(self) -> Table:
+        parts = (self.gain.by_position(name, seed=self.seed) for name in (NONE, SHUFFLED))
+        return _part_table("place in the document", "place", *parts)
 
     def words(self) -> tuple[Table, Table]:
         found = self.gain.by_word()
@@ -138,6 +135,12 @@ class Figures:
             "by_position": {
                 name: {place: as_json(found) for place, found in gain.by_position(name, seed=self.seed).items()}
                 for name in (NONE, SHUFFLED)
+            },
+            "by_domain": {
+                name: {
+                    part: as_json(found) for part, found in gain.by_domain(self.domains, name, seed=self.seed).items()
+                }
+                for name in others
             },
             "by_document": [
                 {"document": id, "tokens": tokens, "gain_over_none": mean} for id, tokens, mean in gain.by_document()
@@ -188,6 +191,18 @@ def document_table(gain: ContextGain) -> Table:
     )
     for id, tokens, mean in sorted(gain.by_document(), key=lambda row: -row[2]):
         table.add(id, f"{tokens:,}", signed(mean))
+    return table
+
+
+def _part_table(by: str, heading: str, over_none: Mapping[str, Gain], over_shuffled: Mapping[str, Gain]) -> Table:
+    columns = [heading, "sentences", "none", "95 % interval", "shuffled", "95 % interval"]
+    table = Table(
+        f"Gain over none and over shuffled, by {by}", [Column(name, text=k == 0) for k, name in enumerate(columns)]
+    )
+    for part, one in over_none.items():
+        other = over_shuffled[part]
+        cells = (signed(one.mean), between(one.interval), signed(other.mean), between(other.interval))
+        table.add(part, f"{one.sentences:,}", *cells)
     return table
 
 

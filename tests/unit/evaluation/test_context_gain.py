@@ -137,6 +137,30 @@ def test_parts_add_up_to_the_whole(gain, over):
     assert sum(found.sentences for found in places) == sum(SIZES)
 
 
+@pytest.mark.parametrize("over", CONTEXTS[1:])
+def test_a_domain_is_the_sum_of_its_documents(gain, over):
+    parts = {"even": [0, 2], "odd": [1, *range(3, len(SIZES), 2)], "empty": []}
+    found = gain.by_domain(parts, over)
+    assert list(found) == ["even", "odd"]
+    for name, part in found.items():
+        rows = [row for number, row in enumerate(gain.by_document(over)) if number in parts[name]]
+        assert part.total == pytest.approx(sum(tokens * mean for _, tokens, mean in rows))
+        assert part.tokens == sum(tokens for _, tokens, _ in rows)
+        assert part.sentences == sum(SIZES[number] for number in parts[name])
+
+
+def test_domains_have_a_table_where_they_are_asked_for(gain):
+    figures = Figures(gain, None, {}, domains={"one": [0], "rest": list(range(1, len(SIZES)))})
+    titles = [table.title for table in figures.tables()]
+    assert sum("by domain" in title for title in titles) == 1
+    table = figures.by_domain()
+    found = figures.as_dict()["by_domain"]
+    assert [row[0] for row in table.rows] == ["one", "rest"] == list(found[NONE])
+    assert table.rows[1][2] == f"{found[NONE]['rest']['mean']:+.4f}"
+    assert table.rows[1][4] == f"{found[SHUFFLED]['rest']['mean']:+.4f}"
+    assert not any("by domain" in table.title for table in Figures(gain, None, {}).tables())
+
+
 def test_without_a_context_there_is_no_gain():
     gain = context_gain(*in_small_batches(random_translator(ContextConfig())))
     first = gain.position == 0
