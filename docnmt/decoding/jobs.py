@@ -318,8 +318,16 @@ def output_paths(files: list[str], out: str) -> dict[str, Path]:
     else:
         paths = {file: Path(out) / Path(file).name.removesuffix(".gz") for file in files}
         folder = Path(out)
-    if len(set(paths.values())) < len(files):
-        raise DocnmtError("two input files have the same name\n  Translate them into different folders.")
+    if len(paths) < len(files):
+        twice = next(file for file in files if files.count(file) > 1)
+        raise DocnmtError(f"{twice}: is given twice\n  Give it once.")
+    first: dict[Path, str] = {}
+    for file, path in paths.items():
+        if path in first:
+            raise DocnmtError(
+                f"{first[path]} and {file} would both be written to {path}\n  Translate them into different folders."
+            )
+        first[path] = file
     folder.mkdir(parents=True, exist_ok=True)
     inputs = {_identity(file): file for file in files}
     for file, path in paths.items():

@@ -270,7 +270,10 @@ def test_files_of_one_name_do_not_go_into_one_folder(model, plain, tmp_path):
     other = tmp_path / "a" / plain.name
     other.parent.mkdir()
     other.write_bytes(plain.read_bytes())
-    fails(command("translate", model, plain, other, "-o", tmp_path / "out"), "same name")
+    out = tmp_path / "out"
+    said = f"{plain} and {other} would both be written to {out / plain.name}"
+    fails(command("translate", model, plain, other, "-o", out), said, "different folders")
+    fails(command("translate", model, plain, plain, "-o", out), f"{plain}: is given twice")
 
 
 # ---- translate: what is wrong ----
