@@ -18,7 +18,9 @@ from typing import Any
 import pytest
 import sacrebleu
 
+import docnmt.training.steps
 from docnmt.config import load_recipe
+from docnmt.corpora.batches import Stream
 from docnmt.document import ParallelDocument
 from docnmt.evaluation.significance import Difference, compare
 from docnmt.experiments import efficiency, report, scores
@@ -511,15 +513,30 @@ def split(test: TestSet) -> TestSet:
     return TestSet(f"{test.title}-split", alone, test.references)
 
 
-def test_the_control_without_context_is_step_2_on_sentences_that_have_none(toy, done, tmp_path):
-    """Bit by bit: every sentence as a document of its own, which has no context, is what the control is trained on."""
+def test_the_control_without_context_is_step_2_on_sentences_that_have_none(toy, done, tmp_path, monkeypatch):
+    """Bit by bit: every sentence as a document of its own, which has no context, is what the control is trained on, in
+    the batches that the true contexts make."""
+    streams = []
+
+    def first_stream(*arguments) -> Stream:
+        streams.append(Stream(*arguments))
+        return streams[0]
+
+    def train(folder: Path, *settings: str) -> None:
+        start = f"document.start_from={done.output / 'sentence' / 'model'}"
+        chosen = [f"output={json.dumps(str(folder))}", start, *settings]
+        trained = command("train", toy.recipe, "--step", "document", *(part for s in chosen for part in ("--set", s)))
+        assert trained.code == 0, trained.err
+
+    monkeypatch.setattr(docnmt.training.steps, "Stream", first_stream)
     rows = [f"{number}\t{source}\t{target}\n" for number, (_, source, target) in enumerate(toy.rows("train"))]
     (tmp_path / "alone.tsv").write_text("".join(rows), encoding="utf-8")
-    settings = [f"data.documents={tmp_path / 'alone.tsv'}", f"document.start_from={done.output / 'sentence' / 'model'}"]
-    chosen = [f"output={json.dumps(str(tmp_path / 'run'))}", *settings]
-    trained = command("train", toy.recipe, "--step", "document", *(part for s in chosen for part in ("--set", s)))
-    assert trained.code == 0, trained.err
-    assert same_bits(weights(tmp_path / "run", "document"), weights(done.run("control-none"), "document"))
+    train(tmp_path / "control", "document.context_from=none")
+    train(tmp_path / "alone", f"data.documents={tmp_path / 'alone.tsv'}")
+    assert len(streams) == 2
+    control = weights(done.run("control-none"), "document")
+    assert same_bits(weights(tmp_path / "control", "document"), control)
+    assert same_bits(weights(tmp_path / "alone", "document"), control)
 
 
 def test_only_the_control_without_context_is_decoded_without_any(toy, done):
