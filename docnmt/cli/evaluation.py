@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from docnmt.cli.options import Verbs, add_domains, add_json, check_outputs
+from docnmt.cli.options import Verbs, add_document_marks, add_domains, add_json, check_outputs
 from docnmt.errors import DocnmtError
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ def _add_common(verb: argparse.ArgumentParser, page: str) -> None:
         metavar="R",
         help="in any corpus format; several files for several of them",
     )
+    add_document_marks(verb)
     verb.add_argument("--metric", nargs="+", default=_METRICS, metavar="NAME", help=f"of {', '.join(_METRICS)}")
     verb.add_argument("--language", default="", metavar="CODE", help="of the translations: chooses the tokenizer")
     verb.add_argument("--lowercase", action="store_true", help="case counts for nothing")
@@ -89,7 +90,7 @@ def run_compare(options: argparse.Namespace) -> None:
 def _measured(
     options: argparse.Namespace, progress: Progress
 ) -> tuple[References, list[Output], dict[str, list[Measured]]]:
-    from docnmt.evaluation.breakdown import measure, warn_of_tokens
+    from docnmt.evaluation.breakdown import measure, warn_of_language, warn_of_tokens
     from docnmt.evaluation.metrics import make_metric
     from docnmt.evaluation.outputs import read_outputs, read_references
 
@@ -98,10 +99,14 @@ def _measured(
         make_metric(name, language=options.language, lowercase=options.lowercase, tokenized=options.tokenized)
         for name in dict.fromkeys(options.metric)
     ]
-    references = read_references(options.reference, options.language)
+    references = read_references(
+        options.reference, options.language, ids=options.document_ids, starts=options.document_starts
+    )
     outputs = read_outputs(options.files, references, options.language)
     if not options.tokenized:
         warn_of_tokens(outputs)
+        if not options.language:
+            warn_of_language(references)
     return references, outputs, measure(outputs, references, metrics, progress)
 
 

@@ -33,10 +33,15 @@ def add_set(verb: argparse.ArgumentParser) -> None:
 
 def add_corpus(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--format", default="", help="where content does not tell it")
-    verb.add_argument("--document-ids", default="", metavar="FILE", help="the document id of each line")
-    verb.add_argument("--document-starts", default="", metavar="FILE", help="index of each document's first line")
+    add_document_marks(verb)
     verb.add_argument("--languages", default="", metavar="SRC-TRG", help="for files that hold several languages")
     verb.add_argument("--swap", action="store_true", help="the target side comes first")
+
+
+def add_document_marks(verb: argparse.ArgumentParser) -> None:
+    """Of plain text whose documents are told by another file."""
+    verb.add_argument("--document-ids", default="", metavar="FILE", help="the document id of each line")
+    verb.add_argument("--document-starts", default="", metavar="FILE", help="index of each document's first line")
 
 
 def add_context(verb: argparse.ArgumentParser) -> None:

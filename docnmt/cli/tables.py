@@ -23,8 +23,9 @@ def add(verbs: Verbs) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="context-length, context-layers, comparison, french-english, two-step, integration, gating, efficiency or "
-        "example; may be given several times",
+        help="context-length, context-layers, comparison, french-english, two-step, integration, gating, efficiency, "
+        "example (all of them, if none is named) or systems, which has more systems than the paper; may be given "
+        "several times",
     )
     tables.add_argument(
         "--seeds", type=int, default=1, metavar="N", help="train everything N times; mean and deviation"
@@ -41,7 +42,7 @@ def add(verbs: Verbs) -> None:
 def run_tables(options: argparse.Namespace) -> None:
     from rich.console import Console
 
-    from docnmt.experiments.job import NAMES, Job
+    from docnmt.experiments.job import PAPER, Job
     from docnmt.files_on_disk import write_atomically, write_json
     from docnmt.progress import Progress
 
@@ -50,7 +51,7 @@ def run_tables(options: argparse.Namespace) -> None:
             "docnmt tables is one process\n  Run it without torchrun; torchrun is for single models (docnmt train)."
         )
     console = Console()
-    job = Job(recipe_of(options), options.only or NAMES, options.seeds, Progress(), console)
+    job = Job(recipe_of(options), options.only or PAPER, options.seeds, Progress(), console)
     if options.dry_run:
         from docnmt.experiments.dry_run import dry_run
 

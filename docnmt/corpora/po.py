@@ -36,17 +36,16 @@ def _rows(file: InputFile, reading: Reading) -> Iterator[Row]:
         if entry.is_header:
             continue
         document = f"{file.stem}:{entry.line}" if reading.pairs else file.stem
-        pairs = [pair for text in _texts(entry, forms) for pair in _pairs(*text, languages)] or [(GAP, GAP)]
+        texts = messages(entry, forms) if entry.translated else ()
+        pairs = [pair for text in texts for pair in _pairs(*text, languages)] or [(GAP, GAP)]
         if swap:
             pairs = [(right, left) for left, right in pairs]
         yield from good_rows(pairs, entry.line, document, file.name, reading)
 
 
-def _texts(entry: PoEntry, forms: PluralForms | None) -> Iterator[Pair]:
-    """Each message of an entry and its translation."""
+def messages(entry: PoEntry, forms: PluralForms | None) -> Iterator[Pair]:
+    """Each message of an entry and its translation, if it has one."""
     assert entry.msgid is not None
-    if not entry.translated:
-        return
     if entry.plural is None:
         yield entry.msgid.text, entry.forms[min(entry.forms)].text
         return

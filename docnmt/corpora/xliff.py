@@ -23,14 +23,15 @@ _UNFINISHED = ("new", "needs-", "initial")
 
 
 @dataclass(slots=True)
-class _Unit:
+class Unit:
     line: int
     translate: bool
+    finished: bool
     sides: dict[str, Line] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class _File:
+class Place:
     """Where a unit is: the document and its languages, as far as they are told."""
 
     line: int = 1
@@ -44,7 +45,7 @@ class _UnitReader:
 
     def __init__(self, tag: Tag, translate: bool, limit: int):
         translate = translate and tag.attributes.get("translate", "yes") != "no"
-        self.unit = _Unit(tag.line, translate and not _unfinished(tag))
+        self.unit = Unit(tag.line, translate, not _unfinished(tag))
         self._limit = limit
         self._pieces: list[str] | None = None
         self._codes = self._aside = self._size = 0
@@ -61,7 +62,7 @@ class _UnitReader:
             self._pieces = [] if step == 1 else None
             self._codes = self._size = 0
             if tag.name == "target" and _unfinished(tag):
-                self.unit.translate = False
+                self.unit.finished = False
         elif tag.name in _CODES:
             self._codes = max(0, self._codes + step)
 
@@ -75,8 +76,8 @@ def _unfinished(tag: Tag) -> bool:
     return tag.attributes.get("state", "").startswith(_UNFINISHED)
 
 
-def _units(file: InputFile, reading: Reading) -> Iterator[tuple[_File, _Unit]]:
-    here = _File(document=file.stem)
+def units(file: InputFile, reading: Reading) -> Iterator[tuple[Place, Unit]]:
+    here = Place(document=file.stem)
     languages = "", ""
     translate = True
     seen: dict[str, int] = {}
@@ -100,14 +101,14 @@ def _units(file: InputFile, reading: Reading) -> Iterator[tuple[_File, _Unit]]:
             seen[name] = seen.get(name, 0) + 1
             document = name if seen[name] == 1 else f"{name}#{seen[name]}"
             source = token.attributes.get("source-language") or languages[0]
-            here = _File(token.line, document, source, token.attributes.get("target-language") or languages[1])
+            here = Place(token.line, document, source, token.attributes.get("target-language") or languages[1])
         elif token.name == "unit":
             translate = token.attributes.get("translate", "yes") != "no"
     if reader:
         reading.bad("bad markup", "the unit has no end", file=file.name, line=reader.unit.line)
 
 
-def _order(here: _File, file: InputFile, reading: Reading) -> tuple[str, str] | None:
+def _order(here: Place, file: InputFile, reading: Reading) -> tuple[str, str] | None:
     """Which side is which; None where the languages are others than those wanted."""
     wanted = reading.languages
     if same_language(here.source, wanted[0]) and same_language(here.target, wanted[1]):
@@ -121,15 +122,15 @@ def _order(here: _File, file: InputFile, reading: Reading) -> tuple[str, str] | 
 
 
 def _rows(file: InputFile, reading: Reading) -> Iterator[Row]:
-    place: _File | None = None
+    place: Place | None = None
     order: tuple[str, str] | None = None
-    for here, unit in _units(file, reading):
+    for here, unit in units(file, reading):
         if here != place:
             place, order = here, _order(here, file, reading)
         if order is None:
             continue
         document = f"{here.document}:{unit.line}" if reading.pairs else here.document
-        sides = [unit.sides.get(side, "") for side in order] if unit.translate else [GAP, GAP]
+        sides = [unit.sides.get(side, "") for side in order] if unit.translate and unit.finished else [GAP, GAP]
         flaw = next((side for side in sides if isinstance(side, Flaw)), None)
         if flaw:
             reading.flaw(flaw, file=file.name, document=document, line=unit.line)

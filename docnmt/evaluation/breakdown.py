@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from docnmt.progress import Progress
 from docnmt.reporting.table import Column, Table
 
 RESAMPLES, SEED = 1000, 1
+_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 FEW = 20  # documents (or sentences), of which resamples are too much alike
 _SLICE = 256  # sentences measured between two steps of the bar
 
@@ -100,6 +102,17 @@ def warn_of_tokens(outputs: Sequence[Output]) -> None:
                 f"{output.name}: looks tokenised, and is tokenised again for BLEU; --tokenized leaves it as it is",
                 stacklevel=1,
             )
+
+
+def warn_of_language(references: References) -> None:
+    """Where words have no spaces between them, BLEU of whole sentences is next to nothing."""
+    text = "".join(references.texts[0])
+    if 3 * len(_UNSPACED.findall(text)) > len(text):
+        warnings.warn(
+            "the references are Chinese or Japanese, and are cut into words at spaces; --language zh (or ja) cuts them "
+            "as they should be",
+            stacklevel=1,
+        )
 
 
 # ---- how they are shown ----

@@ -110,11 +110,16 @@ def _test_note(metrics: Sequence[Metric], found: Difference) -> str:
 
 def _few_note(part: Part, found: Difference) -> list[str]:
     units = len(part.documents) if found.unit == "documents" else part.sentences
+    return few_note(units, found.unit)
+
+
+def few_note(units: int, unit: str) -> list[str]:
+    """What to be wary of where there is little to draw from."""
     if units == 1:
         return ["A single document proves nothing about others; --resample sentences tests within it"]
     if units < FEW:
         least = f"p by random swaps cannot fall below {2 / 2**units:.2g}"
-        return [f"Only {units} {found.unit}: the bootstrap is rough, and {least}"]
+        return [f"Only {units} {unit}: the bootstrap is rough, and {least}"]
     return []
 
 

@@ -1,4 +1,4 @@
-"""Translations a line: TSV, `|||` between columns, JSON lines.
+"""Translations a line (TSV, `|||` between columns, JSON lines) and a message (gettext catalogues, XLIFF).
 
 Unlike a corpus to train on, a translation may be empty: a system may have said nothing, and that is to be judged.
 """
@@ -9,8 +9,13 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from docnmt.corpora.files import MAX_CHARACTERS, SENTENCES_PER_LINE, Flaw, InputFile, find_flaw
+from docnmt.corpora.assembly import Reading
+from docnmt.corpora.files import MAX_CHARACTERS, SENTENCES_PER_LINE, Flaw, InputFile, Line, find_flaw
+from docnmt.corpora.po import messages
+from docnmt.corpora.xliff import units
 from docnmt.errors import BadInput
+from docnmt.files.plural_forms import PluralForms
+from docnmt.files.po_entries import decoded, header_fields, read_entries
 
 
 @dataclass(frozen=True)
@@ -25,9 +30,7 @@ class Row:
 
 def good_lines(file: InputFile, limit: int) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(file.lines(limit), 1):
-        if isinstance(line, Flaw):
-            raise BadInput(line.kind, line.problem, line.remedy, file=file.name, line=number)
-        yield number, line
+        yield number, _legible(line, file.name, number)
 
 
 def read_separated_rows(file: InputFile, separator: str) -> Iterator[Row]:
@@ -69,6 +72,44 @@ def read_jsonl_rows(file: InputFile) -> Iterator[Row]:
             if flaw := find_flaw(text, MAX_CHARACTERS):
                 raise BadInput(flaw.kind, flaw.problem, flaw.remedy, file=file.name, document=document, line=number)
             yield Row(document, number, source, (text.strip() and text,))
+
+
+# In files of messages a message is what is compared: they are translated, and cut into sentences, one by one. Of
+# references the finished ones count; a translation is judged though it is marked as one that waits for review.
+
+
+def read_po_rows(file: InputFile, *, finished: bool) -> Iterator[Row]:
+    text, _ = decoded(file.content(), file.name)
+    entries = read_entries(text, file.name)
+    forms = PluralForms.parse(header_fields(entries).get("plural-forms", ""))
+    for entry in entries:
+        if entry.is_header:
+            continue
+        for source, target in messages(entry, forms):
+            counts = entry.translated or not finished
+            yield _message(f"{file.stem}:1", entry.line, source, target, file.name, counts)
+
+
+def read_xliff_rows(file: InputFile, reading: Reading, *, finished: bool) -> Iterator[Row]:
+    for place, unit in units(file, reading):
+        source, target = (_legible(unit.sides.get(side, ""), file.name, unit.line) for side in ("source", "target"))
+        counts = unit.translate and bool((unit.finished and target.strip()) or not finished)
+        yield _message(place.document, unit.line, source, target, file.name, counts)
+
+
+def _message(document: str, line: int, source: str, target: str, file: str, counts: bool) -> Row:
+    """A message in one line; one that does not count leaves a gap."""
+    sides = [" ".join(side.split()) if counts else "" for side in (source, target)]
+    for side in sides:
+        if flaw := find_flaw(side, MAX_CHARACTERS):
+            raise BadInput(flaw.kind, flaw.problem, flaw.remedy, file=file, document=document, line=line)
+    return Row(document, line, sides[0], (sides[1],))
+
+
+def _legible(line: Line, file: str, number: int) -> str:
+    if isinstance(line, Flaw):
+        raise BadInput(line.kind, line.problem, line.remedy, file=file, line=number)
+    return line
 
 
 _Texts = str | list[str]

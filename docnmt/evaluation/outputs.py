@@ -20,7 +20,14 @@ from docnmt.corpora.files import MAX_CHARACTERS, STDIN, CorpusFiles, InputFile
 from docnmt.corpora.markup import Translated, read_set_translations, read_wmt_translations
 from docnmt.corpora.readers import read_corpus, read_source, source_format
 from docnmt.errors import BadInput, DocnmtError
-from docnmt.evaluation.output_rows import Row, good_lines, read_jsonl_rows, read_separated_rows
+from docnmt.evaluation.output_rows import (
+    Row,
+    good_lines,
+    read_jsonl_rows,
+    read_po_rows,
+    read_separated_rows,
+    read_xliff_rows,
+)
 
 _REMEDY = "Translate the source of these references again, or name the references that belong to it."
 _EMPTY_REMEDY = f"{_REMEDY} If empty lines are empty translations, write TSV or JSON lines."
@@ -80,13 +87,18 @@ class Output:
     sentences: tuple[str, ...]
 
 
-def read_references(paths: Sequence[str], language: str = "") -> References:
-    """The references of one or several files. The first file tells the documents and, if it has it, the source."""
-    first = _first_references(paths[0], language)
+def read_references(paths: Sequence[str], language: str = "", *, ids: str = "", starts: str = "") -> References:
+    """The references of one or several files. The first file tells the documents and, if it has it, the source.
+
+    Of plain text the documents may be told by a file of `ids`, one a line, or of the indices where each `starts`.
+    """
+    first = _first_references(paths[0], language, ids, starts)
     texts = {path: _aligned_texts(path, first, language, "refset", "ref") for path in paths[1:]}
     texts = {paths[0]: list(first.texts), **texts}
     files = [path for path, versions in texts.items() for _ in versions]
     found = replace(first, texts=tuple(version for versions in texts.values() for version in versions)).without_gaps()
+    if not len(found):
+        raise _no_references(paths[0])
     for path, version in zip(files, found.texts, strict=True):
         empty = [number for number, text in enumerate(version) if not text.strip()]
         if empty:
@@ -122,12 +134,16 @@ def _names(paths: Sequence[str]) -> list[str]:
     raise DocnmtError(f"{max(paths, key=paths.count)}: named twice\n  Name each system once.")
 
 
-def _first_references(path: str, language: str) -> References:
-    plain = _format(path) == "text"
-    rows = list(_text_rows(path)) if plain else _rows(path, language, "refset", "ref")
+def _first_references(path: str, language: str, document_ids: str, document_starts: str) -> References:
+    marked = bool(document_ids or document_starts)
+    plain = _format(path) == "text" and not marked
+    if marked:
+        rows = _marked_rows(CorpusFiles("", path, path, document_ids, document_starts))
+    else:
+        rows = list(_text_rows(path)) if plain else _rows(path, language, "refset", "ref")
     ids = tuple(dict.fromkeys(row.document for row in rows))
     if not ids:
-        raise DocnmtError(f"{path}: no references\n  Name a file that has them.")
+        raise _no_references(path)
     places = {name: place for place, name in enumerate(ids)}
     sources = tuple(row.source for row in rows if row.source is not None)
     return References(
@@ -137,6 +153,10 @@ def _first_references(path: str, language: str) -> References:
         sources if len(sources) == len(rows) else None,
         tuple(row.line or 0 for row in rows) if plain else (),
     )
+
+
+def _no_references(path: str) -> DocnmtError:
+    return DocnmtError(f"{path}: no references\n  Name a file that has them.")
 
 
 def _aligned_texts(path: str, references: References, language: str, sets: str, tag: str) -> list[tuple[str, ...]]:
@@ -194,6 +214,10 @@ def _rows(path: str, language: str, sets: str, tag: str) -> list[Row]:
             return list(read_separated_rows(file, "\t" if name == "tsv" else "|||"))
         if name == "jsonl":
             return list(read_jsonl_rows(file))
+        if name == "po":
+            return list(read_po_rows(file, finished=tag == "ref"))
+        if name == "xliff":
+            return list(read_xliff_rows(file, reading, finished=tag == "ref"))
         if name == "wmt-xml":
             return list(_markup_rows(read_wmt_translations(file, reading, tag), reading))
         return list(_markup_rows(read_set_translations(file, reading, sets), reading))
@@ -262,6 +286,11 @@ def _text_rows(path: str) -> Iterator[Row]:
                 document += between
                 yield Row(f"{file.stem}:{document}", number, None, (line,))
             between = not line.strip()
+
+
+def _marked_rows(files: CorpusFiles) -> list[Row]:
+    """Sentences one a line, with another file that tells their documents; both sides are the same file."""
+    return [Row(document.id, None, None, (text,)) for document in read_corpus(files) for text in document.target]
 
 
 def _aligned_lines(path: str, references: References) -> tuple[str, ...]:

@@ -40,7 +40,8 @@ def domains_of(references: References, groups: Sequence[str] = ()) -> list[Part]
 def by_domain(ids: Sequence[str], groups: Sequence[str] = ()) -> dict[str, list[int]]:
     """The domains of a test set: documents whose ids begin alike, up to a colon or with one of a group's prefixes.
 
-    A group is `NAME=prefix,prefix`; where several prefixes fit, the longest counts.
+    A group is `NAME=prefix,prefix`; where several prefixes fit, the longest counts. Not every prefix needs to have a
+    document (a corpus may have more sources than its test set), but every group does.
     """
     prefixes = _prefixes(groups, ids)
     members: dict[str, list[int]] = {}
@@ -58,17 +59,21 @@ def _prefixes(groups: Sequence[str], ids: Sequence[str]) -> dict[str, str]:
     """The domain of each prefix."""
     prefixes: dict[str, str] = {}
     for group in groups:
-        domain, _, listed = group.partition("=")
-        for prefix in listed.split(","):
+        domain, _, listed = (part.strip() for part in group.partition("="))
+        for prefix in map(str.strip, listed.split(",")):
             if not domain or not prefix:
                 raise DocnmtError(f"cannot read the domain {group!r}\n  Write NAME=prefix,prefix.")
             if prefix in prefixes:
                 raise DocnmtError(f"{prefix!r} is listed twice among the domains\n  List it once.")
-            if not any(name.startswith(prefix) for name in ids):
-                near = difflib.get_close_matches(prefix, {name.partition(":")[0] for name in ids}, n=1)
-                hint = f"Did you mean {near[0]!r}?" if near else f"Ids look like {ids[0]!r}."
-                raise DocnmtError(f"no document's id begins with {prefix!r}\n  {hint}")
             prefixes[prefix] = domain
+    used = {prefix for prefix in prefixes if any(name.startswith(prefix) for name in ids)}
+    left_over = {name.partition(":")[0] for name in ids if not name.startswith(tuple(used))}
+    for prefix, domain in prefixes.items():
+        misspelt = difflib.get_close_matches(prefix, left_over, n=1, cutoff=0.75)
+        if prefix not in used and misspelt:
+            raise DocnmtError(f"no document's id begins with {prefix!r}\n  Did you mean {misspelt[0]!r}?")
+        if not any(prefixes[other] == domain for other in used):
+            raise DocnmtError(f"no document is in the domain {domain!r}\n  Ids look like {ids[0]!r}.")
     return prefixes
 
 

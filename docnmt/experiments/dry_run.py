@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
@@ -25,6 +26,7 @@ SAMPLE = 3  # documents
 
 def dry_run(job: Job) -> list[Table]:
     """Trains nothing and writes nothing; works before the data is there, too."""
+    job.check()
     shape = Shape.expected(job.recipe)
     tables = []
     for make in (lambda: data_table(job.recipe), lambda: model_table(job.runs(), shape), lambda: _plan(job, shape)):
@@ -53,6 +55,8 @@ def data_table(recipe: Recipe) -> Table:
                 table.add(role, str(files), files.format, f"not there: {', '.join(lacks)}")
             else:
                 table.add(role, str(files), detect_format(files), _sample(files, role, recipe))
+    if contrastive := recipe.evaluation.contrastive:
+        table.add("contrastive", contrastive, "", "there" if Path(contrastive).exists() else "not there")
     return table
 
 

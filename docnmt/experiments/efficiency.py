@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from docnmt.config import Recipe
+from docnmt.config import DecodingConfig, Recipe
 from docnmt.corpora.batches import Examples, Stream
 from docnmt.corpora.prepare import Prepared
 from docnmt.decoding.translator import Translator, load
@@ -39,15 +39,15 @@ Models = dict[str, tuple[Run, Path]]  # by what a table calls them: the run and 
 
 
 def measure(runs: Models, prepared: Prepared, test: list[Document], progress: Progress) -> dict[str, Speed]:
-    hardware = next(iter(runs.values()))[0].recipe.hardware
-    device = choose_device(hardware.device)
+    recipe = next(iter(runs.values()))[0].recipe  # they differ in the model alone
+    device = choose_device(recipe.hardware.device)
     trainings = {name: _Training(run, load_model(path, device), prepared) for name, (run, path) in runs.items()}
-    translators = {name: load(path, hardware.device) for name, (_, path) in runs.items()}
+    translators = {name: load(path, recipe.hardware.device) for name, (_, path) in runs.items()}
     sample = list(_sample(test))
     rates: dict[str, list[tuple[float, float]]] = {name: [] for name in runs}
     for repeat in progress.track(range(ROUNDS + 1), "measure speed", total=ROUNDS + 1, unit="rounds"):
         for name in runs:
-            rate = trainings[name].words_a_second(), _decoding(translators[name], sample)
+            rate = trainings[name].words_a_second(), _decoding(translators[name], sample, recipe.decoding)
             if repeat:  # the first round warms up
                 rates[name].append(rate)
     return {name: Speed(*(statistics.median(r) for r in zip(*found, strict=True))) for name, found in rates.items()}
@@ -89,9 +89,12 @@ def _words_a_token(prepared: Prepared, loaded: LoadedModel) -> float:
 
 
 @torch.inference_mode()
-def _decoding(translator: Translator, sample: list[Document]) -> float:
+def _decoding(translator: Translator, sample: list[Document], config: DecodingConfig) -> float:
     started = time.perf_counter()
-    words = sum(len(s.text.split()) for d in translator.translate_documents(sample) for s in d.sentences)
+    translated = translator.translate_documents(
+        sample, beam=config.beam, length_penalty=config.length_penalty, batch_tokens=config.batch_tokens
+    )
+    words = sum(len(sentence.text.split()) for document in translated for sentence in document.sentences)
     return words / (time.perf_counter() - started)
 
 

@@ -62,16 +62,16 @@ class Stopwatch:
         # All that makes no difference to the time is made the same.
         alike = replace(Recipe(), model=recipe.model, context=context, hardware=recipe.hardware, seed=int(frozen))
         if alike not in self._known:
-            self._known[alike] = self._batch_seconds(recipe, context, frozen) / SAMPLE_TOKENS
+            self._known[alike] = self._token_seconds(recipe, context, frozen)
         return self._known[alike] * step.batch_tokens * step.accumulation
 
-    def _batch_seconds(self, recipe: Recipe, context: ContextConfig, frozen: bool) -> float:
+    def _token_seconds(self, recipe: Recipe, context: ContextConfig, frozen: bool) -> float:
         device = choose_device(recipe.hardware.device)
         model = build(recipe, context, self.shape).to(device)
         if frozen:
             for _, parameter in model.sentence_parameters():
                 parameter.requires_grad_(False)
-        batch = self._batch(recipe, context, device)
+        batch, tokens = self._batch(recipe, context, device)
         autocast = torch.autocast(device.type, torch.bfloat16, enabled=recipe.hardware.bf16)
         for _ in range(2):  # the first one warms up
             started = time.perf_counter()
@@ -80,10 +80,10 @@ class Stopwatch:
             loss.backward()
             if device.type == "cuda":
                 torch.cuda.synchronize()
-        return time.perf_counter() - started
+        return (time.perf_counter() - started) / tokens
 
-    def _batch(self, recipe: Recipe, context: ContextConfig, device: torch.device) -> Batch:
-        """Sentences of the usual length, each with all the context that the system takes."""
+    def _batch(self, recipe: Recipe, context: ContextConfig, device: torch.device) -> tuple[Batch, int]:
+        """Sentences of the usual length, each with all the context that the system takes; and how many tokens."""
         shape, random = self.shape, torch.Generator().manual_seed(1)
 
         def sentences(count: int, length: int, vocabulary: int) -> list[list[int]]:
@@ -101,9 +101,10 @@ class Stopwatch:
             rule = system_of(recipe.model.kind, context.kind).rule(context)(context.spec, context.max_tokens, BOS, EOS)
             around = rule.context(neighbours)
             source, target = [*rule.source(source, neighbours)], [*rule.target(target, neighbours)]
-        count = max(1, SAMPLE_TOKENS // (len(source) + len(target) + 2 + len(around or ())))
+        tokens = len(source) + len(target) + 2 + len(around or ())
+        count = max(1, SAMPLE_TOKENS // tokens)
         contexts = None if around is None else [around] * count
-        return make_batch([[*source, EOS]] * count, contexts, [target] * count, BOS, EOS, device)
+        return make_batch([[*source, EOS]] * count, contexts, [target] * count, BOS, EOS, device), count * tokens
 
 
 def build(recipe: Recipe, context: ContextConfig, shape: Shape) -> TranslationModel:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -11,21 +12,31 @@ from rich.console import Console
 from docnmt.config import Recipe
 from docnmt.corpora.prepare import Prepared, prepare
 from docnmt.errors import DocnmtError
+from docnmt.evaluation.comparison import few_note
 from docnmt.evaluation.contrastive.items import Item
 from docnmt.evaluation.significance import Difference
 from docnmt.experiments.efficiency import Speed, efficiency_table, measure
-from docnmt.experiments.estimate import Shape, Stopwatch
+from docnmt.experiments.estimate import Shape, Stopwatch, missing_files
 from docnmt.experiments.examples import examples_table, find_examples
 from docnmt.experiments.plan import planned
 from docnmt.experiments.runs import Run, Workshop, all_needed
-from docnmt.experiments.scores import Parts, Score, Scoreboard, parts_of
+from docnmt.experiments.scores import Parts, Score, Scoreboard, metric_of, parts_of
 from docnmt.experiments.system_comparison import all_systems, read_questions, systems_table
 from docnmt.experiments.tables import TABLES, PaperTable, Row, Systems, make_table, needed_by
+from docnmt.experiments.translations import Translations
 from docnmt.progress import Progress
 from docnmt.reporting.table import Column, Table
 
 EFFICIENCY, EXAMPLE, SYSTEMS = "efficiency", "example", "systems"
-NAMES = (*TABLES, EFFICIENCY, EXAMPLE, SYSTEMS)
+PAPER = (*TABLES, EFFICIENCY, EXAMPLE)  # the paper's own
+NAMES = (*PAPER, SYSTEMS)
+
+# What is not as in the paper where step 2 starts as exactly the sentence model.
+_STARTS = {
+    "gating": "Both rows start as exactly the sentence model: they add to it, gated or not, with no layer norm after.",
+    "two-step": "Documents alone, with no sentence model to start from, has the paper's gates, with a layer norm after "
+    "each; the other rows start as exactly the sentence model and have none.",
+}
 
 
 @dataclass
@@ -70,11 +81,25 @@ class Job:
         return all_needed([*own, *needed_by(list(self.tables.values())), *compared])
 
     def prepare(self) -> None:
-        # A test set that cannot be read is found now, before hours of training.
-        self.parts, self.questions = parts_of(self.recipe), read_questions(self.recipe)
+        # What cannot be read or measured is found now, before hours of training.
+        metric = metric_of(self.recipe)
+        self.parts, self.questions = parts_of(self.recipe), self._questions()
         self.prepared = prepare(self.recipe, self.progress)
         self.workshop = Workshop(self.recipe, self.prepared, self.progress)
-        self.scoreboard = Scoreboard.of(self.recipe, self.workshop)
+        self.scoreboard = Scoreboard(self.workshop, Translations(self.recipe, self.progress), metric)
+
+    def check(self) -> None:
+        """What `prepare` would find wrong with the recipe, as far as its files are there."""
+        metric_of(self.recipe)
+        named = self.recipe.data.dev and self.recipe.data.test
+        if named and not any(role in ("dev", "test") for role, _ in missing_files(self.recipe)):
+            parts_of(self.recipe)
+        if Path(self.recipe.evaluation.contrastive).exists():
+            self._questions()
+
+    def _questions(self) -> list[Item]:
+        """The contrastive set, which one table alone asks for."""
+        return read_questions(self.recipe) if SYSTEMS in self.names else []
 
     def plan(self) -> Table:
         """Every run, how far it is and how long the rest will take."""
@@ -172,6 +197,7 @@ def _notes(table: PaperTable, parts: Parts, scoreboard: Scoreboard, judged: str)
         f"Gain over the sentence model on {judged} ({len(test.documents):,} documents, "
         f"{sum(map(len, test.documents)):,} sentences): interval by bootstrap, p by "
         "approximate randomisation, both over documents.",
+        *(f"{note}." for note in few_note(len(test.documents), "documents")),
         f"Step 1: {recipe.sentence.updates:,} updates; step 2, controls included: {recipe.document.updates:,}.",
         "Controls: the recipe's own model with wrong contexts, decoded as they were trained. What they gain is no gain "
         "from context; what its true context gives is its gain over them.",
@@ -184,6 +210,8 @@ def _notes(table: PaperTable, parts: Parts, scoreboard: Scoreboard, judged: str)
     if table.name == "two-step":
         both = recipe.sentence.updates + recipe.document.updates
         notes.append(f"Documents alone (sent. -): everything from scratch, {both:,} updates, as both steps together.")
+    if recipe.context.start == "sentence" and table.name in _STARTS:
+        notes.append(f'{_STARTS[table.name]} Set context.start = "paper" for the paper\'s own.')
     if table.name == "two-step" and not recipe.data.sentences:
         notes.append("This recipe has no sentence pairs beside its documents: D_s is empty, so rows repeat.")
     return notes

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from docnmt.config import Recipe
 from docnmt.errors import DocnmtError
 from docnmt.evaluation.metrics import Metric, corpus_statistics, make_metric
+from docnmt.evaluation.parts import OTHER, by_domain
 from docnmt.evaluation.significance import Difference, compare
 from docnmt.experiments.runs import Run, Workshop
 from docnmt.experiments.translations import TestSet, Translations, joined, read_test_set
@@ -47,6 +48,10 @@ class Parts:
     dev: Part
     tests: tuple[Part, ...]  # each test set, all of them as one, then their domains
     whole: Part  # all test documents
+
+
+def metric_of(recipe: Recipe) -> Metric:
+    return make_metric(recipe.evaluation.metric, language=recipe.data.target_language)
 
 
 def parts_of(recipe: Recipe) -> Parts:
@@ -88,17 +93,10 @@ def _check(parts: Parts) -> None:
 
 
 def _domains(recipe: Recipe, whole: TestSet) -> list[Part]:
-    parts = []
-    for entry in recipe.evaluation.domains:
-        name, separator, prefixes = entry.partition("=")
-        if not separator:
-            raise DocnmtError(f"evaluation.domains: cannot read {entry!r}\n  Write name=prefix,prefix.")
-        starts = tuple(prefix.strip() for prefix in prefixes.split(",") if prefix.strip())
-        chosen = frozenset(i for i, document in enumerate(whole.documents) if document.id.startswith(starts))
-        if not chosen:
-            raise DocnmtError(f"evaluation.domains: no test document is in {entry!r}\n  Correct the prefixes.")
-        parts.append(Part(name.strip(), whole, chosen))
-    return parts
+    if not recipe.evaluation.domains:
+        return []
+    domains = by_domain([document.id for document in whole.documents], recipe.evaluation.domains)
+    return [Part(name, whole, frozenset(chosen)) for name, chosen in domains.items() if name != OTHER]
 
 
 @dataclass
@@ -107,11 +105,6 @@ class Scoreboard:
     translations: Translations
     metric: Metric
     _statistics: dict[tuple[Path, str, str, str], tuple[NDArray, NDArray]] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, recipe: Recipe, workshop: Workshop) -> Scoreboard:
-        metric = make_metric(recipe.evaluation.metric, language=recipe.data.target_language)
-        return cls(workshop, Translations(recipe, workshop.progress), metric)
 
     def score(self, runs: Sequence[Run], part: Part, contexts: str = "") -> Score:
         return Score(tuple(self.metric.score(self.rows(run, part, contexts)[0].sum(axis=0)) for run in runs))

@@ -26,16 +26,17 @@ figure { margin: 1.5rem 0; }
 figcaption { font-weight: 600; margin-bottom: .4rem; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-size: .92rem; font-variant-numeric: tabular-nums; }
-th, td { text-align: right; padding: .3rem .7rem; border-bottom: 1px solid var(--line); vertical-align: top; }
+th, td { text-align: right; padding: .3rem .5rem; border-bottom: 1px solid var(--line); vertical-align: top; }
 th { border-bottom: 2px solid var(--ink); vertical-align: bottom; }
 th.text, td.text { text-align: left; }
 td.text:first-child { min-width: min(12rem, 40vw); }
-th:not(.text), td:not(.text) { white-space: nowrap; }
+td:not(.text) { white-space: nowrap; }
 tr.rule td { border-top: 2px solid var(--line); }
 td.paper, th.paper { color: var(--dim); font-style: italic; font-weight: 400; }
 svg { max-width: 100%; height: auto; }
 .side-by-side { display: flex; flex-wrap: wrap; gap: 1rem 2.5rem; align-items: flex-start; }
-.side-by-side > * { flex: 0 1 33rem; min-width: 0; }
+.side-by-side > * { flex: 0 1 auto; max-width: min(100%, 66rem); min-width: 0; }
+.side-by-side > figure:has(> svg) { flex-basis: 33rem; max-width: 33rem; }
 """
 
 

@@ -20,6 +20,7 @@ _LATEX = {c: f"\\{c}" for c in "&%$#_{}"} | {
     "\\": r"\textbackslash{}",
     "±": r"$\pm$",
     "−": "$-$",
+    "|": r"\textbar{}",
     "<": "$<$",
     ">": "$>$",
     "≥": r"$\geq$",
@@ -28,6 +29,7 @@ _LATEX = {c: f"\\{c}" for c in "&%$#_{}"} | {
     "–": "--",
     "…": r"\ldots{}",
 }
+_WIDE, _LONG = 8, 60  # more columns, or characters in a cell of text, than LaTeX has room for in its own way
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,7 @@ class Table:
         return text + "".join(f"\n{_markdown(note)}\n" for note in self.notes)
 
     def latex(self) -> str:
-        """For the packages booktabs and (for the notes' width) nothing else."""
+        """For the package booktabs. Long text is broken into lines; what is wide takes both columns of a page."""
 
         def cell(number: int, column: int, text: str) -> str:
             text = _latex(text)
@@ -137,8 +139,10 @@ class Table:
                 return rf"\textbf{{{text}}}"
             return rf"\textit{{{text}}}" if self.columns[column].paper and text else text
 
-        layout = "".join("l" if column.text else "r" for column in self.columns)
-        lines = [r"\begin{table}", r"\centering", rf"\begin{{tabular}}{{{layout}}}", r"\toprule"]
+        kind = "table*" if len(self.columns) > _WIDE else "table"
+        size = [r"\small", r"\setlength{\tabcolsep}{3pt}"] if len(self.columns) > _WIDE else []
+        layout = "".join(map(self._latex_column, range(len(self.columns))))
+        lines = [rf"\begin{{{kind}}}", r"\centering", *size, rf"\begin{{tabular}}{{{layout}}}", r"\toprule"]
         lines.append(" & ".join(_latex(column.name) for column in self.columns) + r" \\")
         lines.append(r"\midrule")
         for number, row in enumerate(self.rows):
@@ -149,7 +153,12 @@ class Table:
             lines.append("{}" + text if text.startswith(("*", "[")) else text)
         lines += [r"\bottomrule", r"\end{tabular}"]
         caption = " ".join([_sentence(self.title), *(_sentence(note) for note in self.notes)])
-        return "\n".join([*lines, rf"\caption{{{_latex(caption)}}}", r"\end{table}", ""])
+        return "\n".join([*lines, rf"\caption{{{_latex(caption)}}}", rf"\end{{{kind}}}", ""])
+
+    def _latex_column(self, k: int) -> str:
+        if not self.columns[k].text:
+            return "r"
+        return r"p{0.7\linewidth}" if max(map(len, self._cells(k))) > _LONG else "l"
 
     def html(self) -> str:
         def cell(tag: str, column: int, text: str, *, strong: bool = False) -> str:

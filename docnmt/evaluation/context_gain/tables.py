@@ -99,7 +99,11 @@ class Figures:
 
     def by_domain(self) -> Table:
         parts = (self.gain.by_domain(self.domains, name, seed=self.seed) for name in (NONE, SHUFFLED))
-        return _part_table("domain", "domain", *parts)
+        table = _part_table("domain", "domain", *parts)
+        few = [f"{name} ({len(chosen)})" for name, chosen in self.domains.items() if len(chosen) < FEW]
+        if few:
+            table.notes.append(f"Rough, of fewer than {FEW} documents: {', '.join(few)}.")
+        return table
 
     def by_position(self) -> Table:
         parts = (self.gain.by_position(name, seed=self.seed) for name in (NONE, SHUFFLED))

@@ -187,6 +187,11 @@ def notes(items: Sequence[Item], translations_seen: bool = False) -> list[str]:
         found.append(f"Items with a wrong candidate that is the same as the right one, counted as wrong: {same:,}.")
     if bare := sum(bool(item.distance) and not item.previous for item in items):
         found.append(f"Items that depend on a sentence before, of which the set gives none: {bare:,}.")
+    if alone := sum(item.distance is None and not item.previous and not item.following for item in items):
+        found.append(
+            f"Items without any context, whose distance is not known: {alone:,}. They say nothing about the use of "
+            "context."
+        )
     return found
 
 

@@ -249,7 +249,7 @@ def test_right_is_what_is_more_probable_than_every_wrong_one(scores, right):
 def test_the_same_text_twice_is_a_tie_whatever_the_last_digits_say():
     same = replace(ITEM, wrong=(ITEM.right,))
     assert not judge(Saying(-1.0, -1.0000001), [same], None)[0].right
-    (said,) = notes([same, ITEM])
+    (said,) = notes([replace(item, distance=0) for item in (same, ITEM)])
     assert said == "Items with a wrong candidate that is the same as the right one, counted as wrong: 1."
 
 
@@ -369,11 +369,14 @@ def test_the_table_shows_the_figures():
 
 
 def test_what_a_reader_has_to_know_is_said():
-    assert notes([ITEM]) == []
+    own = replace(ITEM, distance=0)
+    assert notes([own]) == []
+    (said,) = notes([ITEM, replace(ITEM, previous=("a",)), replace(ITEM, following=("a",)), own])
+    assert said.startswith("Items without any context, whose distance is not known: 1.")
     gold = replace(ITEM, previous=("a",), previous_target=("b",))
     assert notes([gold]) == ["Gold target context is given in the set and not used by this model."]
-    twin = replace(ITEM, right=ITEM.wrong[0], wrong=(ITEM.right,))
-    (said,) = notes([ITEM, twin, replace(ITEM, source=("elle lit.",))])
+    twin = replace(own, right=ITEM.wrong[0], wrong=(ITEM.right,))
+    (said,) = notes([own, twin, replace(own, source=("elle lit.",))])
     assert said.startswith("Items that source context cannot decide") and said.endswith("right: 2.")
     near = replace(ITEM, previous=("a",), distance=1)
     (said,) = notes([replace(ITEM, distance=2), replace(ITEM, distance=0), near])

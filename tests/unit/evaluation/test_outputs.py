@@ -170,6 +170,57 @@ def test_references_in_another_language_are_left_out(tmp_path):
     assert len(read_references([path]).texts) == 2
 
 
+def catalogue(said: list[str], flag: str = "") -> str:
+    entries = "".join(
+        f'{flag}msgid "{source}"\nmsgstr "{text}"\n\n' for source, text in zip(flat(SOURCES), said, strict=True)
+    )
+    return f'msgid ""\nmsgstr "Language: en\\n"\n\n{entries}'
+
+
+def xliff(said: list[str], state: str) -> str:
+    units = "".join(
+        f'<trans-unit id="{n}"><source>{source}</source><target state="{state}">{text}</target></trans-unit>\n'
+        for n, (source, text) in enumerate(zip(flat(SOURCES), said, strict=True))
+    )
+    head = '<file original="one" source-language="fr" target-language="en">'
+    return f'<xliff version="1.2">{head}<body>\n{units}</body></file></xliff>\n'
+
+
+@pytest.mark.parametrize("kind", ["po", "xliff"])
+def test_files_of_messages_are_compared_message_by_message(kind, tmp_path):
+    """Machine translation is marked for review in them and is judged; a reference without a translation is none."""
+    rights = ["", *flat(TARGETS)[1:]]
+    said = [*flat(SAID)[:-1], ""]
+    if kind == "po":
+        paths = write(tmp_path / "ref.po", catalogue(rights)), write(tmp_path / "out.po", catalogue(said, "#, fuzzy\n"))
+    else:
+        paths = (
+            write(tmp_path / "ref.xlf", xliff(rights, "final")),
+            write(tmp_path / "out.xlf", xliff(said, "needs-review-translation")),
+        )
+    references = read_references([paths[0]])
+    assert references.texts == (flat(TARGETS)[1:],) and references.sources == flat(SOURCES)[1:]
+    (found,) = read_outputs([paths[1]], references)
+    assert found.sentences == (*flat(SAID)[1:-1], "")
+
+
+def test_an_unfinished_message_is_no_reference(tmp_path):
+    with pytest.raises(DocnmtError, match="no references"):
+        read_references([write(tmp_path / "ref.po", catalogue([*flat(TARGETS)], "#, fuzzy\n"))])
+
+
+@pytest.mark.parametrize("marks", ["ids", "starts"])
+def test_documents_of_plain_text_may_be_told_by_another_file(marks, tmp_path):
+    path = write(tmp_path / "ref.en", text(TARGETS, gap=""))
+    told = {"ids": "court\n" * 3 + "market\n" * 2, "starts": "0\n3\n"}[marks]
+    found = read_references([path], **{marks: write(tmp_path / marks, told)})
+    assert found.texts == (flat(TARGETS),) and found.lengths() == [3, 2]
+    (output,) = read_outputs([write(tmp_path / "out.txt", text(SAID, gap=""))], found)
+    assert output.sentences == flat(SAID)
+    if marks == "ids":
+        assert found.ids == ("court", "market")
+
+
 def test_references_are_read_from_gzip_files(tmp_path):
     path = tmp_path / "ref.tsv.gz"
     path.write_bytes(gzip.compress(tsv(SOURCES, TARGETS).encode()))
@@ -397,6 +448,12 @@ def test_domains_can_be_grouped_and_the_longest_prefix_counts(games):
     }
 
 
+def test_a_domain_may_have_sources_that_the_test_set_has_not(games):
+    domains = domains_of(games, ["games=wesnoth, widelands", "manuals=manual"])
+    assert [part.name for part in domains] == ["games", "manuals", "other"]
+    assert len(domains[0].documents) == len(domains_of(games, ["games=wesnoth"])[0].documents)
+
+
 def test_documents_are_sorted_by_id(games):
     parts = documents_of(games)
     assert [part.name for part in parts] == sorted(games.ids)
@@ -410,7 +467,8 @@ def test_documents_are_sorted_by_id(games):
         (["games=wesnoth,"], r"cannot read the domain 'games=wesnoth,'"),
         (["a=wesnoth", "b=wesnoth"], r"'wesnoth' is listed twice"),
         (["a=wessnoth"], r"no document's id begins with 'wessnoth'\n  Did you mean 'wesnoth'\?"),
-        (["a=zzz"], r"no document's id begins with 'zzz'\n  Ids look like 'wesnoth:b'"),
+        (["a=zzz"], r"no document is in the domain 'a'\n  Ids look like 'wesnoth:b'"),
+        (["a=manual", "b=wesnotj"], r"no document's id begins with 'wesnotj'\n  Did you mean 'wesnoth'\?"),
     ],
 )
 def test_domains_that_cannot_be_are_refused(groups, message, games):

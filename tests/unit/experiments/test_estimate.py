@@ -60,7 +60,7 @@ def test_before_there_is_data_the_recipe_tells_the_vocabulary():
 
 @pytest.fixture
 def watch(monkeypatch) -> Stopwatch:
-    """One that does not look at the clock but counts: a batch takes a second."""
+    """One that does not look at the clock but counts: a token takes a second."""
     stopwatch = Stopwatch(SHAPE)
     stopwatch.timed = []
 
@@ -68,7 +68,7 @@ def watch(monkeypatch) -> Stopwatch:
         stopwatch.timed.append((context, frozen))
         return 1.0
 
-    monkeypatch.setattr(stopwatch, "_batch_seconds", second)
+    monkeypatch.setattr(stopwatch, "_token_seconds", second)
     return stopwatch
 
 
@@ -93,18 +93,18 @@ def test_runs_that_cost_the_same_are_timed_once(watch):
 
 def test_a_batch_has_the_sentences_and_contexts_that_the_recipe_means():
     watch = Stopwatch(SHAPE)
-    plain = watch._batch(SMALL, ContextConfig(kind="none"), torch.device("cpu"))
+    plain, _ = watch._batch(SMALL, ContextConfig(kind="none"), torch.device("cpu"))
     assert plain.context is None
     for previous in (1, 3):
         context = ContextConfig(previous=previous)
         assert context.spec == ContextSpec(previous)
-        batch = watch._batch(SMALL, context, torch.device("cpu"))
+        batch, tokens = watch._batch(SMALL, context, torch.device("cpu"))
         assert batch.context.segments.lengths.unique().tolist() == [5 * previous + 1]
         assert batch.source.segments.lengths.unique().tolist() == [6]
         assert batch.target_in.segments.lengths.unique().tolist() == [7]
         total = sum(len(part.tokens) for part in (batch.source, batch.context, batch.target_in))
-        assert 900 < total <= 1000
-    trimmed = watch._batch(SMALL, ContextConfig(previous=3, max_tokens=5), torch.device("cpu"))
+        assert 900 < total == tokens <= 1000
+    trimmed, _ = watch._batch(SMALL, ContextConfig(previous=3, max_tokens=5), torch.device("cpu"))
     assert trimmed.context.segments.lengths.unique().tolist() == [5]
 
 

@@ -206,8 +206,11 @@ def test_domains_are_columns_of_their_own(recipe):
         (lambda r, _: with_data(r, test=(r.data.test[0], replace(r.data.test[0], name="All"))), "'All'\n"),
         (lambda r, _: replace(r, evaluation=EvaluationConfig(domains=("Test=game",))), "'Test'\n"),
         (lambda r, _: replace(r, evaluation=EvaluationConfig(domains=("p=game",))), "'p'\n"),
-        (lambda r, _: replace(r, evaluation=EvaluationConfig(domains=("game",))), "cannot read 'game'\n.*name=prefix"),
-        (lambda r, _: replace(r, evaluation=EvaluationConfig(domains=("x=y",))), "no test document is in 'x=y'\n"),
+        (
+            lambda r, _: replace(r, evaluation=EvaluationConfig(domains=("game",))),
+            "the domain 'game'\n.*NAME=prefix",
+        ),
+        (lambda r, _: replace(r, evaluation=EvaluationConfig(domains=("x=y",))), "no document is in the domain 'x'\n"),
         (lambda r, at: with_data(r, test=(write_tsv(at / "alone.tsv", {"d": 3}),)), "Test: a single document\n"),
         (lambda r, at: with_data(r, dev=(write_tsv(at / "alone.tsv", {"d": 3}),)), "Dev: a single document\n"),
     ],
