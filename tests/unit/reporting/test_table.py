@@ -205,7 +205,7 @@ def test_a_row_that_starts_with_a_bracket_or_a_star_is_no_argument_of_the_line_e
 def test_the_caption_is_the_title_and_the_notes_as_sentences():
     table = sample(("a", "1", "2"))
     table.notes += ["multi-bleu: case:lc|nrefs:4", "A sentence."]
-    assert r"\caption{Effect of x. multi-bleu: case:lc|nrefs:4. A sentence.}" in table.latex()
+    assert r"\caption{Effect of x. multi-bleu: case:lc\textbar{}nrefs:4. A sentence.}" in table.latex()
 
 
 # ---- narrow terminals ----
