@@ -1,5 +1,6 @@
 # make demo   train a small document-level translator and see what context does
 # make test   lint, types and tests
+# make clean  remove the virtual environment; what was trained, in runs/, stays
 PYTHON ?= python3
 BIN = .venv/bin
 
@@ -41,4 +42,4 @@ benchmarks: .venv/installed-dev
 	touch $@
 
 clean:
-	rm -rf .venv runs
+	rm -rf .venv

@@ -41,11 +41,14 @@ from docnmt.progress import Progress
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("DOCNMT_SHARED", ROOT.parent / "shared"))
-CORPUS = SHARED / "data" / "debian-mix" / "fr-en.train.tsv"
+# What `docnmt corpus get debian runs/corpora/debian-fr-en --languages fr-en` makes, or one like it beside the project.
+CORPORA = (
+    ROOT / "runs" / "corpora" / "debian-fr-en" / "train.tsv",
+    SHARED / "data" / "debian-mix" / "fr-en.train.tsv",
+)
 VOCABULARY, SAMPLE = 32_000, 1_000_000
 BATCHES = (1_024, 8_192, 1 << 62)  # lines a call; the last: all in one
 LARGE = 4_000_000
-WANTED = 0.70
 
 Lines = dict[str, list[str]]
 Processors = dict[str, sentencepiece.SentencePieceProcessor]
@@ -192,12 +195,13 @@ def main() -> None:
     scratch.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=scratch, prefix="prepare-") as name:
         folder = Path(name)
-        corpus = CORPUS
-        if options.quick or not corpus.exists():
+        real = None if options.quick else next((path for path in CORPORA if path.exists()), None)
+        corpus = real or folder / "demo" / "train.tsv"
+        if not real:
             write_demo_corpus(folder / "demo", 200 if options.quick else 20_000, seed=1)
-            corpus = folder / "demo" / "train.tsv"
-        origin = "generated demo corpus" if corpus != CORPUS else str(corpus)
-        console.print(f"Corpus: {origin}" + ("" if corpus == CORPUS or options.quick else f" (there is no {CORPUS})"))
+        absent = "" if real or options.quick else f" (there is no {CORPORA[0]})"
+        origin = str(real or "generated demo corpus")
+        console.print(f"Corpus: {origin}{absent}")
         for side in SIDES:
             lines = sentences_of(read_corpus(CorpusFiles(path=str(corpus))), side)
             train_subwords(lines, 500 if options.quick else VOCABULARY, SAMPLE, 0.9995, 1).save(folder / f"{side}.spm")
@@ -220,7 +224,7 @@ def show(figures: dict[str, Any], console: Console) -> None:
     console.print(table)
     low, high = result["ratio_range"]
     console.print(
-        f"docnmt prepare / SentencePiece: {result['ratio']:.2f} (wanted: {WANTED:.2f}; median of {result['rounds']} "
+        f"docnmt prepare / SentencePiece: {result['ratio']:.2f} (median of {result['rounds']} "
         f"rounds, {low:.2f} to {high:.2f}; by core seconds {result['core_seconds_ratio']:.2f})\n"
         f"SentencePiece's best here: {result['threads']} threads, {result['batch']:,} lines a call\n"
     )

@@ -13,7 +13,7 @@ import typing
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from docnmt.corpora.files import CorpusFiles
 from docnmt.document import ContextSpec
@@ -108,6 +108,8 @@ class ContextConfig:
 class StepConfig:
     """One training step."""
 
+    section: ClassVar[str] = "step"  # what the recipe calls it
+
     updates: int = 100_000  # how long
     batch_tokens: int = 48_000  # of a batch: source, context and target together, as padded
     accumulation: int = 1  # batches an update, in each process
@@ -125,10 +127,10 @@ class StepConfig:
     def __post_init__(self) -> None:
         every = ("log_every", "validate_every", "checkpoint_every")
         for name in ("updates", "batch_tokens", "accumulation", "warmup", "average", *every):
-            _at_least(name, getattr(self, name), 1)
-        _share("smoothing", self.smoothing)
+            _at_least(f"{self.section}.{name}", getattr(self, name), 1)
+        _share(f"{self.section}.smoothing", self.smoothing)
         for name in ("clip", "patience", "learning_rate", "cooldown"):
-            _at_least(name, getattr(self, name), 0)
+            _at_least(f"{self.section}.{name}", getattr(self, name), 0)
 
     def cooling(self, update: int) -> list[int] | None:
         """From which update to which the rate falls, if by this update it has begun to."""
@@ -138,6 +140,7 @@ class StepConfig:
 
 @dataclass(frozen=True)
 class SentenceStepConfig(StepConfig):
+    section = "sentence"
     corpora: str = "all"  # D_s and D_d; "documents": D_d alone, for comparison
 
     def __post_init__(self) -> None:
@@ -147,6 +150,7 @@ class SentenceStepConfig(StepConfig):
 
 @dataclass(frozen=True)
 class DocumentStepConfig(StepConfig):
+    section = "document"
     batch_tokens: int = 96_000  # of a batch: source, context and target together, as padded
     freeze: bool = True  # theta_s stays as it is
     start_from: str = ""  # a model folder; "": what the sentence step made; "nothing": all from scratch

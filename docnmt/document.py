@@ -79,7 +79,7 @@ class ContextSpec:
             if name not in counts or not number.isdecimal():
                 raise DocnmtError(
                     f"cannot read the context {text!r}\n"
-                    "  Write previous=N, following=N, both with a comma between them, or none."
+                    "  Write previous=N, following=N, both with a comma between them, or none; to translate, also off."
                 )
             counts[name] = int(number)
         return cls(**counts)

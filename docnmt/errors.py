@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Callable
 
 
 class DocnmtError(Exception):
     """A problem the user can mend. The command line prints it without a traceback."""
+
+
+def missing_extra(what: str, extra: str) -> DocnmtError:
+    """Something of an extra is not installed; the line installs it for the Python that runs this."""
+    return DocnmtError(f'{what}\n  Install it: {sys.executable} -m pip install "docnmt[{extra}]"')
 
 
 class BadInput(DocnmtError):

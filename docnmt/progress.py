@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from rich.console import Console
 from rich.progress import BarColumn, ProgressColumn, Task, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as RichProgress
+from rich.table import Column
 from rich.text import Text
 
 T = TypeVar("T")
@@ -40,9 +41,9 @@ class Progress:
         """Yields `advance(count=1, note="")`; `start` is what was done before."""
         columns = (
             TextColumn("{task.description}"),
-            BarColumn(bar_width=24),
+            BarColumn(bar_width=min(24, max(4, self.console.width - 68))),  # the figures come first
             TextColumn("{task.completed:,.0f}" + ("/{task.total:,.0f}" if total is not None else "")),
-            RateColumn(),
+            RateColumn(table_column=Column(no_wrap=True)),
             TimeElapsedColumn() if total is None else TimeRemainingColumn(),
             TextColumn("{task.fields[note]}"),
         )

@@ -43,9 +43,9 @@ def _add_get(jobs: Verbs) -> None:
 
 def _add_clean(jobs: Verbs) -> None:
     clean = jobs.add_parser("clean", help="take out bad pairs, leaving gaps in their places")
-    clean.add_argument("files", nargs="+", metavar="FILE", help="each with both sides; or see --sides")
+    clean.add_argument("files", nargs="+", metavar="FILE", help="each with both sides, or with --sides two")
     clean.add_argument("-o", "--output", required=True, metavar="FILE", help=".tsv or .jsonl, with .gz packed")
-    clean.add_argument("--sides", action="store_true", help="the two files are source and target")
+    clean.add_argument("--sides", action="store_true", help="the two files are a source and a target file")
     add_corpus(clean)
     clean.add_argument("--without", default="", metavar="FILTER,...", help="filters to leave out")
     clean.add_argument("--max-words", type=int, default=200, metavar="N", help="of a sentence (default 200)")
@@ -127,6 +127,11 @@ def run_corpus_clean(options: argparse.Namespace) -> None:
         raise DocnmtError(f"--report {options.report}: neither .json nor .md\n  Name a file that ends in one of them.")
     write = writer_for(options.output)
     check_outputs(options.output, options.report)
+    for path in options.files:
+        if Path(options.output).exists() and Path(path).exists() and Path(options.output).samefile(path):
+            raise DocnmtError(f"{path}: would be written over\n  Name another file with -o.")
+    if (options.document_ids or options.document_starts) and not options.sides:
+        raise DocnmtError("--document-ids and --document-starts go with a file a side\n  Add --sides.")
     limits = Limits(options.max_words, options.max_ratio, options.max_repeats)
     without = filter(None, map(str.strip, options.without.split(",")))
     cleaner, bad = Cleaner(languages_of(options), limits, without), LeaveGaps()

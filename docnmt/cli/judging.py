@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from docnmt.cli.options import Verbs, add_json, check_outputs
-from docnmt.errors import DocnmtError
+from docnmt.errors import missing_extra
 
 PORT = 5001
 STORE = "judgements.sqlite"
@@ -44,7 +44,7 @@ def run_judge(options: argparse.Namespace) -> None:
         import starlette  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError as error:
-        raise DocnmtError(f'{error.name} is needed to judge\n  Install it: pip install "docnmt[serve]"') from None
+        raise missing_extra(f"{error.name} is needed to judge", "serve") from None
     import asyncio
 
     from docnmt.judging.app import judging_app

@@ -79,7 +79,10 @@ def corpus_files(options: argparse.Namespace) -> CorpusFiles:
 
 
 def languages_of(options: argparse.Namespace) -> tuple[str, str]:
+    """Of source and target; empty where the command line does not tell."""
     source, _, target = options.languages.partition("-")
+    if options.languages and not (source and target):
+        raise DocnmtError(f"--languages {options.languages}: not a pair\n  Write source and target, such as fr-en.")
     return source, target
 
 

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from docnmt.cli.options import Verbs
-from docnmt.errors import DocnmtError
+from docnmt.errors import DocnmtError, missing_extra
 
 DEMO = "runs/demo/document/model"
 
@@ -40,7 +40,7 @@ def run_serve(options: argparse.Namespace) -> None:
         for name in ("starlette", "uvicorn", "python_multipart"):
             import_module(name)
     except ImportError as error:
-        raise DocnmtError(f'{error.name} is needed to serve\n  Install it: pip install "docnmt[serve]"') from None
+        raise missing_extra(f"{error.name} is needed to serve", "serve") from None
     from docnmt.serving.service import Service
     from docnmt.serving.settings import Settings, read_keys
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from docnmt.cli.options import Verbs, add_json, add_set, recipe_of
+
+DEMO = str(Path(__file__).parents[2] / "recipes" / "demo.toml")
 
 
 def add(verbs: Verbs) -> None:
     demo = verbs.add_parser("demo", help="train and judge a small document-level translator, in minutes")
-    demo.add_argument("recipe", nargs="?", default="recipes/demo.toml", metavar="RECIPE")
+    demo.add_argument("recipe", nargs="?", default=DEMO, metavar="RECIPE", help="default: recipes/demo.toml")
     add_set(demo)
     add_json(demo)
     demo.set_defaults(run=run_demo)

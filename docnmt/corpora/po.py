@@ -12,6 +12,7 @@ from docnmt.corpora.files import InputFile
 from docnmt.corpora.markup import same_language
 from docnmt.corpora.sentence_pairs import Pair, good_rows, sentence_pairs
 from docnmt.document import GAP, ParallelDocument
+from docnmt.errors import BadInput
 from docnmt.files.messages import message
 from docnmt.files.plural_forms import PluralForms
 from docnmt.files.po_entries import PoEntry, decoded, header_fields, read_entries
@@ -30,6 +31,11 @@ def _rows(file: InputFile, reading: Reading) -> Iterator[Row]:
     header = header_fields(entries)
     forms = PluralForms.parse(header.get("plural-forms", ""))
     language, (source, target) = header.get("language", ""), reading.languages
+    if language and source and target and not any(same_language(language, wanted) for wanted in (source, target)):
+        problem = f"translations in {language} where {source} to {target} is wanted"
+        remedy = "Leave the file out, or correct `Language` in its header."
+        reading.on_bad(BadInput("other languages", problem, remedy, file=file.name))
+        return
     swap = bool(language and source) and same_language(language, source) and not same_language(language, target)
     languages = (target, source) if swap else (source, target)
     for entry in entries:

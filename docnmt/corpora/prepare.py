@@ -106,7 +106,8 @@ def _train_both(recipe: Recipe, paths: list[Path], on_bad: OnBad, progress: Prog
             lines(sides, "sub-words"), config.vocabulary, config.sample, config.character_coverage, recipe.seed
         )
         model.save(path)
-        progress.say(f"sub-words ({' and '.join(sides)}): {len(model):,} pieces")
+        fewer = f", as the text has no {config.vocabulary:,}" if len(model) < config.vocabulary else ""
+        progress.say(f"sub-words ({' and '.join(sides)}): {len(model):,} pieces{fewer}")
         if config.shared:
             model.save(paths[1])
 

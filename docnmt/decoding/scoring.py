@@ -55,11 +55,13 @@ def print_scores(
         "without_context_per_piece": without_total / pieces,
         "gain_per_piece": (total - without_total) / pieces,
     }
-    print(
-        f"{sentences:,} sentences, {pieces:,} pieces: {summary['log_probability_per_piece']:.4f} a piece with context, "
-        f"{summary['without_context_per_piece']:.4f} without, gain {summary['gain_per_piece']:+.4f}",
-        file=sys.stderr,
-    )
+    told = f"{sentences:,} sentences, {pieces:,} pieces: {summary['log_probability_per_piece']:.4f} a piece"
+    if translator.rule(context) is None:
+        told += " by the sentence model"
+    else:
+        told += f" with context, {summary['without_context_per_piece']:.4f} without"
+        told += f", gain {summary['gain_per_piece']:+.4f}"
+    print(told, file=sys.stderr)
     if json_path:
         write_json(json_path, summary)
 

@@ -29,6 +29,7 @@ KINDS: dict[str, str] = {
     ".srt": "subtitles",
     ".vtt": "subtitles",
 }
+_FOREIGN = (".doc", ".pdf", ".rtf", ".xls", ".xlsx", ".ppt", ".pptx", ".ods", ".odp", ".pages", ".mobi", ".azw3")
 PACKED = ("epub", "docx", "odt")  # no text to look at on a terminal
 
 
@@ -38,6 +39,8 @@ def kind_of(name: str) -> str:
 
 
 def is_document(name: str) -> bool:
+    if name.lower().endswith(_FOREIGN):
+        raise DocnmtError(f"{name}: not a kind of file that is read\n  Save it as .docx, .odt, .html or .txt.")
     return bool(kind_of(name))
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from docnmt.errors import DocnmtError
+from docnmt.files.bilingual import check_language
 from docnmt.files.messages import Message, message
 from docnmt.files.plural_forms import PluralForms
 from docnmt.files.po_entries import WIDTH, PoEntry, decoded, header_fields, literal, read_entries
@@ -38,7 +39,9 @@ class PoFile:
         self._text, self._encoding = decoded(data, name)
         self._entries = read_entries(self._text, name)
         self._items = [_item(entry) for entry in self._entries if not entry.is_header]
-        self._forms = PluralForms.parse(header_fields(self._entries).get("plural-forms", ""))
+        header = header_fields(self._entries)
+        check_language(name, header.get("language", ""), language, "target")
+        self._forms = PluralForms.parse(header.get("plural-forms", ""))
         self._newline = "\r\n" if "\r\n" in self._text else "\n"
         self._wrap = not self._has_long_lines()
         self.segments: Sequence[Segment] = [s for item in self._items for m in item.messages for s in m.segments]

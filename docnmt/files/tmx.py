@@ -20,6 +20,7 @@ def read(data: bytes, name: str, languages: tuple[str, str]) -> FileText:
     xml = XmlBytes(data, name)
     units = Units(xml, _inline, _link)
     file_language = ""
+    met: set[str] = set()
     for element in xml.elements(frozenset(("header", "tu")), _NAMESPACES):
         told = element.attributes.get("srclang", "")
         told = "" if told == _ANY else told
@@ -27,9 +28,13 @@ def read(data: bytes, name: str, languages: tuple[str, str]) -> FileText:
             file_language = told
         else:
             _add_unit(units, xml, element, languages[0] or told or file_language, languages[1])
+            met |= {_language(child) for child in element.elements if child.name == "tuv"}
     if xml.root is None or xml.root.name != "tmx":
         problem = "not what its name says: no <tmx> is in it"
         raise DocnmtError(f"{name}: {problem}\n  Export the translation memory as TMX once more.")
+    if languages[0] and met and not any(same_language(language, languages[0]) for language in met):
+        problem = f"no text in {languages[0]}, which the model reads; its languages are {', '.join(sorted(met))}"
+        raise DocnmtError(f"{name}: {problem}\n  Take a model for one of them.")
     return XmlText(xml, units.places, units.edits)
 
 

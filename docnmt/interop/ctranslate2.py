@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from docnmt.corpora.subwords import Subwords
 from docnmt.decoding.shortlist import Shortlist
-from docnmt.errors import DocnmtError
+from docnmt.errors import DocnmtError, missing_extra
 from docnmt.files_on_disk import folder_atomically, write_atomically
 from docnmt.model.layers import CrossAttention, FeedForward, SelfAttention, sinusoids
 from docnmt.model.transformer import DocumentTransformer
@@ -63,9 +63,7 @@ def _specification(loaded: LoadedModel) -> Any:
     try:
         from ctranslate2.specs import TransformerSpec
     except ImportError:
-        raise DocnmtError(
-            'CTranslate2 is needed to write its models\n  Install it: pip install "docnmt[interop]"'
-        ) from None
+        raise missing_extra("CTranslate2 is needed to write its models", "interop") from None
     model, sizes = loaded.model, loaded.card.model
     assert isinstance(model, DocumentTransformer)
     spec = TransformerSpec.from_config((sizes.encoder_layers, sizes.decoder_layers), sizes.heads, pre_norm=False)

@@ -11,6 +11,7 @@ from typing import Any
 
 from rich.cells import cell_len
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -79,7 +80,10 @@ class Table:
                 table.add_row(*shown, end_section=row + 1 in self.rules)
             console.print(table)
         for note in self.notes:
-            console.print(Text(f"  {note}", style="dim"), soft_wrap=True)
+            if console.is_terminal:
+                console.print(Padding(Text(note, style="dim"), (0, 0, 0, 2)))
+            else:  # one line a note for what reads a pipe
+                console.print(Text(f"  {note}"), soft_wrap=True)
 
     def _parts(self, width: int) -> list[list[int]]:
         """The columns to show at a time: all of them, or as many as fit, each time after the labels of the rows."""

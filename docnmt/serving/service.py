@@ -48,7 +48,8 @@ class Service:
                     for info in pool.models.values():
                         say(told(info))
                     keys = "with an API key only" if self.settings.keys else "open to all who reach it"
-                    say(f"{address(bound)}   {workers} model processes, {keys}; Ctrl-C stops it")
+                    processes = "1 model process" if workers == 1 else f"{workers} model processes"
+                    say(f"{address(bound)}   {processes}, {keys}; Ctrl-C stops it")
                     await serve(app, bound, LONG * self.settings.seconds)  # a file may be under way
                     say("stopped")
             finally:

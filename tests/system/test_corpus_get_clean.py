@@ -146,3 +146,9 @@ def test_clean_takes_two_sides_and_says_what_it_cannot_do(tmp_path):
         command("corpus", "clean", *sides, "--sides", "-o", tmp_path / "o.tsv", "--without", "all"),
         "no filter is called",
     )
+    before = (tmp_path / "o.tsv").read_bytes()
+    fails(command("corpus", "clean", tmp_path / "o.tsv", "-o", tmp_path / "o.tsv"), "would be written over")
+    assert (tmp_path / "o.tsv").read_bytes() == before
+    other = "-o", tmp_path / "p.tsv"
+    fails(command("corpus", "clean", tmp_path / "o.tsv", *other, "--document-ids", "x"), "Add --sides")
+    fails(command("corpus", "clean", tmp_path / "o.tsv", *other, "--languages", "fren"), "fren: not a pair")

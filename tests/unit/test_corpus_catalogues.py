@@ -96,6 +96,13 @@ def test_sides_of_a_catalogue_are_told_by_its_language(tmp_path: Path) -> None:
     assert document == ParallelDocument("shop", FRENCH, ENGLISH)
 
 
+def test_a_catalogue_in_another_language_is_refused(tmp_path: Path) -> None:
+    files = corpus(tmp_path, "shop.po", PO)
+    with pytest.raises(DocnmtError, match=r"shop.po: translations in fr where en to de is wanted\n.*Language"):
+        list(read_corpus(files, languages=("en", "de")))
+    assert list(read_corpus(files, languages=("en", "")))  # nobody said which
+
+
 def test_charset_of_a_catalogue(tmp_path: Path) -> None:
     files = corpus(tmp_path, "shop.po", PO.replace("UTF-8", "ISO-8859-1").encode("latin-1"))
     assert next(read_corpus(files)).target == FRENCH

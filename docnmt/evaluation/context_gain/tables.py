@@ -41,6 +41,12 @@ class Figures:
         none, wrong = (self.gain.gain(name, seed=self.seed) for name in (NONE, SHUFFLED))
         if none.interval.high < 0:
             return "With its context the model is worse than without one."
+        repeated = self.gain.gain(REPEATED, seed=self.seed) if REPEATED in self.gain.log_probabilities else None
+        if none.interval.low > 0 and wrong.interval.low > 0 and repeated and repeated.interval.low <= 0:
+            return (
+                "The true context makes the reference more probable than none and than one of another document, but no "
+                "more than the sentence itself repeated: it may do no more than fit the text."
+            )
         if none.interval.low > 0 and wrong.interval.low > 0:
             return (
                 "The model uses its context: the true one makes the reference more probable than none, "

@@ -193,6 +193,15 @@ def test_a_model_that_ignores_its_context_gains_exactly_nothing():
     assert Figures(gain, quality, {}).verdict().startswith("No use of the context can be seen")
 
 
+@pytest.mark.parametrize(
+    ("repeated", "told"), [(0.5, "The model uses its context"), (0.0, "no more than the sentence")]
+)
+def test_a_model_that_reads_its_context_gains_over_the_sentence_repeated_too(gain, repeated, told):
+    lost = {TRUE: 0.0, NONE: 1.0, SHUFFLED: 1.0, REPEATED: repeated}
+    changed = {name: [-np.full(len(row), lost[name]) for row in gain.log_probabilities[TRUE]] for name in CONTEXTS}
+    assert told in Figures(replace(gain, log_probabilities=changed), None, {}).verdict()
+
+
 def test_the_seed_shuffles(translator, documents, gain):
     again, other = context_gain(translator, documents, seed=1), context_gain(translator, documents, seed=2)
     assert (again.totals(SHUFFLED) == gain.totals(SHUFFLED)).all()

@@ -14,7 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import docnmt.decoding.alignment
+from docnmt.errors import DocnmtError
 from docnmt.files import KINDS, read_document, translate_bytes
+from docnmt.files.kinds import is_document
 from docnmt.files.placeholders import without
 from tests.fake_translator import Fake, backwards
 from tests.office_files import docx, odt, zipped
@@ -131,3 +133,9 @@ def test_a_long_run_of_spaces_takes_no_long_time(kind):
     file = read_document(data, f"a{suffix_of(kind)}", ("fr", "en"))
     file.write(file.segments)
     assert time.process_time() - started < 4
+
+
+@pytest.mark.parametrize("name", ["letter.doc", "book.PDF", "sheet.xlsx"])
+def test_files_that_are_not_read_are_named_as_such(name: str) -> None:
+    with pytest.raises(DocnmtError, match=rf"{name}: not a kind of file that is read\n  Save it as .docx"):
+        is_document(name)

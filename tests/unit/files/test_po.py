@@ -115,6 +115,13 @@ def test_unchanged_segments_leave_the_bytes(variant: str) -> None:
     assert file.write(file.segments) == data
 
 
+def test_a_catalogue_in_another_language_is_not_filled() -> None:
+    data = catalogue().replace(b"Language: \\n", b"Language: de\\n")
+    with pytest.raises(DocnmtError, match=r"x.po: its target language is de, the translation's is fr\n"):
+        read_document(data, "x.po", ("en", "fr"))
+    assert read_document(data, "x.po", ("en", "de")).segments
+
+
 def test_segments_are_the_messages_in_order() -> None:
     segments = read_document(catalogue(), "x.po").segments
     assert texts(segments) == [

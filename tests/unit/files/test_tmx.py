@@ -59,8 +59,9 @@ def test_the_source_language() -> None:
     assert texts(opened(memory(units), ("", "en"))) == ["un"]
     assert texts(opened(memory(units, "*all*"), ("", "en"))) == ["eins"]
     assert texts(opened(memory(units.replace("<tu>", '<tu srclang="de">')), ("", "en"))) == ["eins"]
-    assert texts(opened(memory(units), ("es", "en"))) == []
-    assert loud(memory(units), ("es", "en")) == memory(units)
+    with pytest.raises(DocnmtError, match=r"no text in es, .*its languages are de, fr\n  Take a model"):
+        opened(memory(units), ("es", "en"))
+    assert texts(opened(memory(""), ("es", "en"))) == []
 
 
 def test_inline_elements() -> None:
