@@ -79,6 +79,7 @@ class ContextConfig:
     connection: str = "gate"  # or "residual"
     start: str = "paper"  # or "sentence": step 2 starts as exactly the sentence model
     max_tokens: int = 256  # a longer context is trimmed at its far end
+    dropout: float = -1.0  # "attention": on the context's embeddings and in its encoder; below 0: model.dropout
     translate_previous: bool = False  # "concat": the sentences before are translated once more with each sentence
     cache_words: int = 100  # "cache" and "continuous-cache": words of the translations before
     topic_words: int = 200  # "cache": words of the topic beside them; 0: none
@@ -92,6 +93,7 @@ class ContextConfig:
         for name in ("previous", "following"):
             _at_least(f"context.{name}", getattr(self, name), 0)
         _at_least("context.layers", self.layers, 1)
+        _share("context.dropout", max(self.dropout, 0.0))
         _at_least("context.cache_words", self.cache_words, 1)
         _at_least("context.topic_words", self.topic_words, 0)
 

@@ -88,10 +88,11 @@ class DocumentTransformer(TranslationModel):
         self.source_embedding = Embedding(source_vocabulary, model.width)
         self.target_embedding = Embedding(target_vocabulary, model.width)
         self.dropout = Dropout(model.dropout)
+        self.context_dropout = Dropout(context.dropout if context.dropout >= 0 else model.dropout)
         in_encoder = context.active and context.integration in ("encoder", "both")
         in_decoder = context.active and context.integration in ("decoder", "both")
         self.context_encoder = (
-            ContextEncoder(context.layers, model.width, model.filter_width, model.heads, model.dropout)
+            ContextEncoder(context.layers, model.width, model.filter_width, model.heads, self.context_dropout.rate)
             if in_encoder or in_decoder
             else None
         )
@@ -107,16 +108,18 @@ class DocumentTransformer(TranslationModel):
         nn.init.normal_(self.softmax.weight, std=model.width**-0.5)
         self.tie_weights()
 
-    def embed(self, embedding: Embedding, packed: Packed) -> Tensor:
+    def embed(self, embedding: Embedding, packed: Packed, dropout: Dropout | None = None) -> Tensor:
         segments = packed.segments
-        return self.dropout(embedding(packed.tokens, segments.positions, segments.longest))  # [tokens, width]
+        embedded = embedding(packed.tokens, segments.positions, segments.longest)
+        return (dropout or self.dropout)(embedded)  # [tokens, width]
 
     def encode(self, source: Packed, context: Contexts | None = None) -> Memory:
         c, context_segments = None, None
         if self.context_encoder is not None and context is not None:
             assert isinstance(context, Packed)
             context_segments = context.segments
-            c = self.context_encoder(self.embed(self.source_embedding, context), context_segments)  # C^(N_c)
+            x_c = self.embed(self.source_embedding, context, self.context_dropout)
+            c = self.context_encoder(x_c, context_segments)  # C^(N_c)
         s = self.embed(self.source_embedding, source)  # S^(0) = X
         for layer in self.encoder:
             s = layer(s, source.segments, c, context_segments)

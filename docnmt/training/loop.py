@@ -45,6 +45,7 @@ LATER_SETTINGS: dict[str, Any] = {
     "context.translate_previous": False,
     "context.cache_words": 100,
     "context.topic_words": 200,
+    "context.dropout": -1.0,
     "step.cooldown": None,
 }
 

@@ -92,6 +92,7 @@ def test_bytes_that_are_no_text(tmp_path):
         "model.heads=0",
         "model.width=0",
         "model.dropout=1.5",
+        "context.dropout=1.5",
         "model.dropout=-0.1",
         "context.previous=-1",
         "context.layers=-1",

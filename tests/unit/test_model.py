@@ -261,6 +261,15 @@ def test_frozen_parameters_get_no_gradient_not_even_zero():
     assert all((p.grad is None) != is_document_parameter(name) for name, p in model.named_parameters())
 
 
+@pytest.mark.parametrize(("own", "of_context"), [(0.5, 0.0), (0.0, 0.5), (0.5, -1.0), (0.0, -1.0)])
+def test_the_context_branch_may_have_a_dropout_of_its_own(own, of_context):
+    model = make_model(context=ContextConfig(dropout=of_context, integration="decoder"), dropout=own).train()
+    batch = random_batch()
+    first, second = (model.encode(batch.source, batch.context) for _ in range(2))
+    assert torch.equal(first.states, second.states) == (own == 0)
+    assert torch.equal(first.context, second.context) == (of_context == 0 or (of_context < 0 and own == 0))
+
+
 def test_load_weights_returns_what_is_missing_and_refuses_what_it_does_not_know():
     model = make_model()
     weights = {name: p.detach() for name, p in make_model(seed=5).sentence_parameters()}
