@@ -24,7 +24,7 @@ def add(verbs: Verbs) -> None:
         "--html", default="", metavar="FILE", help="a page of words coloured by what context did for them"
     )
     gain.add_argument(
-        "--sentences", type=int, default=100, metavar="N", help="sentences on the page (and N/5 that lose)"
+        "--sentences", type=int, default=100, metavar="N", help="sentences on the page (default 100; and N/5 that lose)"
     )
     gain.add_argument("--markdown", default="", metavar="FILE", help="write the tables to a file as well")
     gain.add_argument("--tokens", default="", metavar="FILE", help="every piece's log-probabilities, JSON lines")

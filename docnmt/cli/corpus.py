@@ -15,7 +15,7 @@ def add(verbs: Verbs) -> None:
     jobs = corpus.add_subparsers(required=True, metavar="JOB")
     make = jobs.add_parser("demo", help="write the embedded French-English corpus as files")
     make.add_argument("folder", metavar="DIR")
-    make.add_argument("--documents", type=int, default=4500, metavar="N")
+    make.add_argument("--documents", type=int, default=4500, metavar="N", help="default 4500")
     make.add_argument("--seed", type=int, default=1, metavar="S")
     make.set_defaults(run=run_corpus_demo)
     _add_get(jobs)
@@ -36,7 +36,9 @@ def _add_get(jobs: Verbs) -> None:
     get.add_argument("--languages", required=True, metavar="SRC-TRG", help="fr-en, en-de, zh-en, pt_BR-en ...")
     get.add_argument("--only", default="", metavar="SOURCE,...", help="libreoffice,wesnoth ... (default: all)")
     get.add_argument("--cache", default="", metavar="DIR", help="keeps the packages; default ~/.cache/docnmt/debian")
-    get.add_argument("--held-out", type=float, default=0.02, metavar="SHARE", help="of documents for dev, and for test")
+    get.add_argument(
+        "--held-out", type=float, default=0.02, metavar="SHARE", help="of documents for dev, and for test (0.02)"
+    )
     get.add_argument("--seed", type=int, default=1, metavar="S")
     get.set_defaults(run=run_corpus_get)
 

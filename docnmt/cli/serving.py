@@ -23,7 +23,9 @@ def add(verbs: Verbs) -> None:
     serve.add_argument("--port", type=int, default=5000, help="default 5000; 0 for any that is free")
     serve.add_argument("--workers", type=int, default=0, metavar="N", help="model processes (default: one a core)")
     serve.add_argument("--queue", type=int, default=1024, metavar="N", help="sentences that may wait (default 1024)")
-    serve.add_argument("--timeout", type=float, default=60, metavar="S", help="seconds for a text; a file has 10 times")
+    serve.add_argument(
+        "--timeout", type=float, default=60, metavar="S", help="seconds for a text (default 60); a file has 10 times"
+    )
     serve.add_argument("--max-characters", type=int, default=50_000, metavar="N", help="of a text (default 50000)")
     serve.add_argument("--max-file", type=float, default=10, metavar="MB", help="of a file (default 10)")
     serve.add_argument("--keys", default="", metavar="FILE", help="API keys, one a line; or in DOCNMT_API_KEYS")

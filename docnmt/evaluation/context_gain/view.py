@@ -7,6 +7,7 @@ p.names { overflow-wrap: anywhere; margin: 0; }
 td:not(.text) { white-space: nowrap; }
 .tables { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 21rem), 1fr)); gap: 0 2rem;
   align-items: start; }
+.tables td.text:first-child { min-width: 5rem; }
 summary { cursor: pointer; color: var(--accent); }
 .bar { display: flex; flex-wrap: wrap; gap: .5rem 1.5rem; align-items: center; margin: 1rem 0 .5rem; }
 .bar select, .bar input { font: inherit; color: var(--ink); background: var(--soft); border: 1px solid var(--line);
