@@ -11,9 +11,19 @@ import pytest
 import torch
 from rich.console import Console
 
-from docnmt.config import ContextConfig, DataConfig, HardwareConfig, ModelConfig, Recipe, SubwordConfig, load_recipe
+from docnmt.config import (
+    ContextConfig,
+    DataConfig,
+    EvaluationConfig,
+    HardwareConfig,
+    ModelConfig,
+    Recipe,
+    SubwordConfig,
+    load_recipe,
+)
 from docnmt.corpora.files import CorpusFiles
 from docnmt.document import ContextSpec
+from docnmt.errors import DocnmtError
 from docnmt.experiments.dry_run import data_table, dry_run, model_table
 from docnmt.experiments.estimate import Shape, Stopwatch, missing_files, spoken
 from docnmt.experiments.job import Job
@@ -218,3 +228,24 @@ def test_a_dry_run_shows_data_models_and_time_and_writes_nothing(tmp_path):
     assert "not there" in shown and "gating-residual" in shown and "cpu" in shown
     assert len(tables[2].rows) == 10 and {row[4] for row in tables[2].rows} == {"0"}
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("evaluation", "message"),
+    [
+        (EvaluationConfig(metric="blue"), "unknown metric 'blue'"),
+        (EvaluationConfig(domains=("x=nothing",)), "no document is in the domain 'x'"),
+    ],
+)
+def test_a_dry_run_finds_what_the_run_would_stop_at(evaluation, message, tmp_path):
+    pairs = tmp_path / "own.tsv"
+    pairs.write_text("a\tun\tone\nb\tdeux\ttwo\n", encoding="utf-8")
+    files = (CorpusFiles(str(pairs)),)
+    recipe = replace(SMALL, data=DataConfig(documents=files, dev=files, test=files), evaluation=evaluation)
+    with pytest.raises(DocnmtError, match=message):
+        dry_run(Job(recipe, ("gating",), 1, Progress(quiet=True), Console(file=io.StringIO())))
+
+
+def test_a_contrastive_set_that_is_missing_is_said(tmp_path):
+    recipe = replace(SMALL, evaluation=EvaluationConfig(contrastive=str(tmp_path / "gone.jsonl")))
+    assert rows_of(recipe)[-1]["role"] == "contrastive" and rows_of(recipe)[-1]["sample"] == "not there"
