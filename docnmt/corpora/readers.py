@@ -231,6 +231,9 @@ def _one_file_format(file: InputFile) -> str:
     # Either separator may stand in a sentence by chance, so the one that fits more lines tells.
     tabs, bars = (sum(line.count(separator) == 2 for line in lines) for separator in ("\t", tabular.BARS))
     if not tabs and not bars:
+        if lines and all(line.count("\t") == 1 for line in lines):
+            problem = "two columns where TSV has three: document id, source, target"
+            raise DocnmtError(f"{file.name}: {problem}\n  Add the document of each pair as its first column.")
         raise DocnmtError(
             f"{file.name}: cannot tell its format\n"
             f"  Name the format, one of {', '.join(_ONE_FILE)}; or, for plain text, name source and target files."

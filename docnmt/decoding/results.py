@@ -73,9 +73,6 @@ class TranslatedDocument:
     id: str
     sentences: tuple[TranslatedSentence, ...]
 
-    def as_document(self) -> Document:
-        return Document(self.id, tuple(sentence.text for sentence in self.sentences))
-
 
 @dataclass(frozen=True)
 class SentenceScore:

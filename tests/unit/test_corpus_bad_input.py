@@ -392,6 +392,13 @@ def test_every_kind_is_tested() -> None:
     assert set(_REMEDIES) - beside <= {case.kind for case in CASES.values()}
 
 
+def test_a_table_without_documents_is_told_what_it_lacks(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.tsv"
+    path.write_text("un\tone\ndeux\ttwo\n", encoding="utf-8")
+    with pytest.raises(DocnmtError, match=r"pairs.tsv: two columns where TSV has three.*\n  Add the document"):
+        list(read_corpus(CorpusFiles(str(path))))
+
+
 def test_everything_skipped_is_an_empty_corpus(tmp_path: Path) -> None:
     files = Case("", {"t": "a\tx\t\n"}, "", 0, "", []).files(tmp_path)
     with pytest.raises(DocnmtError, match="no documents"):
