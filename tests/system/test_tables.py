@@ -745,8 +745,8 @@ def test_a_dry_run_at_the_papers_own_size(name, tmp_path):
 def test_all_tables_at_once(toy, done, tmp_path):
     output = copied(done, tmp_path)
     tables = toy.figures(output)
-    assert len(tables) == len(TABLES) + 3  # efficiency, examples, all systems
-    assert len(runs_in(output)) == 25  # and the sentence model itself
+    assert len(tables) == len(TABLES) + 2  # efficiency, examples
+    assert len(runs_in(output)) == 20  # and the sentence model itself
     for table in tables[: len(TABLES)]:
         assert "control: no context" in table["rows"][-1].values()
         # All rows of ours but the sentence model's are compared with it.
