@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 
 from docnmt.cli.options import Verbs, add_json, add_set, recipe_of
 
-DEMO = str(Path(__file__).parents[2] / "recipes" / "demo.toml")
+DEMO = os.path.relpath(Path(__file__).parents[2] / "recipes" / "demo.toml")  # short in what is printed
 
 
 def add(verbs: Verbs) -> None:
