@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
+from textwrap import shorten
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,7 @@ from docnmt.evaluation.output_rows import (
     read_separated_rows,
     read_xliff_rows,
 )
+from docnmt.evaluation.words import letters
 
 _REMEDY = "Translate the source of these references again, or name the references that belong to it."
 _EMPTY_REMEDY = f"{_REMEDY} If empty lines are empty translations, write TSV or JSON lines."
@@ -164,6 +166,7 @@ def _aligned_texts(path: str, references: References, language: str, sets: str, 
     if _format(path) == "text":
         return [_aligned_lines(path, references)]
     rows = _aligned_rows(_rows(path, language, sets, tag), path, references)
+    _check_sources(rows, path, references.sources)
     return list(zip(*_as_many(rows, path), strict=True))
 
 
@@ -260,6 +263,24 @@ def _aligned_rows(rows: Sequence[Row], path: str, references: References) -> lis
         if name not in known:
             raise _mismatch(path, name, own[0].line, 0, len(own))
     return [row for name in references.ids for row in documents[name]]
+
+
+def _check_sources(rows: Sequence[Row], path: str, sources: Sequence[str] | None) -> None:
+    """Where both files have the source, a translation is of the very sentence that its reference is of."""
+    if sources is None:
+        return
+    for row, source in zip(rows, sources, strict=True):
+        theirs, ours = letters(row.source or ""), letters(source)
+        if theirs and ours and theirs != ours:
+            found, expected = (shorten(text, 60, placeholder=" …") for text in (row.source or "", source))
+            raise BadInput(
+                "other source",
+                f"a translation of {found!r} where the reference is one of {expected!r}",
+                f"{_REMEDY} If a source was rewritten for this system, leave its column out.",
+                file=path,
+                document=row.document,
+                line=row.line,
+            )
 
 
 def _is_numbered(names: Sequence[str]) -> bool:

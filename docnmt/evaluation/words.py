@@ -1,4 +1,4 @@
-"""Pieces put together into words again, for people to read."""
+"""Pieces put together into words again, for people to read; and what a sentence is made of, however it is cut."""
 
 from __future__ import annotations
 
@@ -13,6 +13,11 @@ _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
 )
+
+
+def letters(text: str) -> str:
+    """What is left of a sentence however it is tokenised."""
+    return "".join(filter(str.isalnum, text.casefold()))
 
 
 class Word(NamedTuple):

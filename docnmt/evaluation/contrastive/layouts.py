@@ -23,11 +23,13 @@ from docnmt.errors import BadInput, DocnmtError
 from docnmt.evaluation.contrastive.documents import KEPT, Excerpt, excerpts
 from docnmt.evaluation.contrastive.items import Item, Place, at_least_one, item_from, read_items
 from docnmt.evaluation.contrastive.text import read_text_set
+from docnmt.evaluation.words import letters
 
 LAYOUTS = ("docnmt", "contrapro", "text", "bawden", "voita")
 
 _SENTENCE_END = re.compile(r"\s*(?<!\S)_eos(?!\S)\s*")  # between the sentences of a passage
 _LINE_ENDS = re.compile(r"[\t\n\v\f\r]+")
+_SPACED = re.compile(r"(\s*)(\S)")  # a letter with the space before it
 
 _COPY = "Copy the file again, or name its layout."
 
@@ -219,14 +221,29 @@ def _contrapro(records: list[Any], name: str, context_from: Sequence[str], langu
 def _contrapro_fields(record: Mapping[str, Any], _: int) -> Fields:
     errors = record["errors"]
     distance = record.get("ante distance")
+    wrong = [_line(error["contrastive"]) for error in ([errors] if isinstance(errors, dict) else errors)]
+    right = _line(record["ref segment"])
     return {
         "document": record["document id"],
         "phenomenon": f"{record['src pronoun'].lower()}:{record['ref pronoun'].lower()}",
         "distance": None if distance is None or distance < 0 else distance,
         "source": _line(record["src segment"]),
-        "right": _line(record["ref segment"]),
-        "wrong": [_line(error["contrastive"]) for error in ([errors] if isinstance(errors, dict) else errors)],
+        # Lopes et al. have the reference tokenised, the wrong ones not: spaces alone would tell them apart.
+        "right": _spaced_like(wrong[0], right) if wrong else right,
+        "wrong": wrong,
     }
+
+
+def _spaced_like(model: str, text: str) -> str:
+    """A sentence with the spaces that another one has, as far as both begin and end with the same letters."""
+    theirs, ours = _SPACED.findall(model), _SPACED.findall(text)
+    end = min(len(theirs), len(ours))
+    head = next((i for i in range(end) if theirs[i][1] != ours[i][1]), end)
+    tail = next((i for i in range(end - head) if theirs[-1 - i][1] != ours[-1 - i][1]), end - head)
+    middle = ours[head : len(ours) - tail]
+    if middle and head < len(theirs) - tail:  # something stands in the place of something else: after the same space
+        middle[0] = theirs[head][0], middle[0][1]
+    return "".join(space + letter for space, letter in (*theirs[:head], *middle, *theirs[len(theirs) - tail :]))
 
 
 def _segment(record: Mapping[str, Any], place: Place) -> int:
@@ -238,14 +255,14 @@ def _segment(record: Mapping[str, Any], place: Place) -> int:
 
 def _stands_at(item: Item, position: int, text: Excerpt) -> bool:
     at = position - text.first
-    return 0 <= at < len(text.source) and _letters(text.source[at]) == _letters(item.source[0])
+    return 0 <= at < len(text.source) and letters(text.source[at]) == letters(item.source[0])
 
 
 def _in_context(item: Item, position: int, text: Excerpt) -> Item:
     at = position - text.first
     first = max(0, at - KEPT)
-    # Lopes et al. have the reference tokenised in the JSON, the wrong ones not: as it is in the document, it is alike.
-    same = _letters(text.target[at]) == _letters(item.right[0])
+    # As it stands in the document, spaces and all.
+    same = letters(text.target[at]) == letters(item.right[0])
     return replace(
         item,
         position=position,
@@ -254,11 +271,6 @@ def _in_context(item: Item, position: int, text: Excerpt) -> Item:
         following=text.source[at + 1 : at + 1 + KEPT],
         previous_target=text.target[first:at],
     )
-
-
-def _letters(text: str) -> str:
-    """What is left of a sentence however it is tokenised."""
-    return "".join(filter(str.isalnum, text.casefold()))
 
 
 def _line(text: str) -> str:

@@ -63,12 +63,13 @@ def read_text_set(source: InputFile, target: InputFile, context_from: Sequence[s
 def _groups(sources: list[str], targets: list[str], contexts: Sequence[Sequence[tuple[str, ...]]]) -> list[list[int]]:
     """The rows of each item: those beside the same source and contexts.
 
-    Two items one after another may have the same source: then the right translation comes again.
+    Two items one after another may have the same source: then the right translation comes again. (Right after
+    itself it is a wrong one that is the same: a tie.)
     """
     groups: list[list[int]] = []
     for row, line in enumerate(targets):
         alike = row > 0 and all(column[row] == column[row - 1] for column in (sources, *contexts))
-        if alike and line != targets[groups[-1][0]]:
+        if alike and (line != targets[groups[-1][0]] or len(groups[-1]) == 1):
             groups[-1].append(row)
         else:
             groups.append([row])

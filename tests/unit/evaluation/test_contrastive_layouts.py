@@ -113,8 +113,27 @@ def test_the_english_french_sets_have_an_error_without_a_list_and_a_tokenised_re
     path = save(tmp_path / "testset.json", [item])
     (bare,) = read_set([path])
     (found,) = read_set([path], context_from=[documents(tmp_path / "docs")], languages=("en", "de"))
-    assert (bare.right, bare.wrong, bare.distance) == (("Magst du sie ?",), (("Magst du ihn?",),), None)
+    assert (bare.right, bare.wrong, bare.distance) == (("Magst du sie?",), (("Magst du ihn?",),), None)
     assert (found.right, found.position) == (("Magst du sie?",), 2)
+
+
+@pytest.mark.parametrize(
+    ("tokenised", "wrong", "right"),
+    [
+        ("Qu' elle tombe , ici .", "Qu'il tombe, ici.", "Qu'elle tombe, ici."),
+        ('Elles sont " là " !', 'Ils sont "là"!', 'Elles sont "là"!'),
+        ("Je la vois .", "Je vois.", "Je la vois."),  # a word more
+        ("Je vois .", "Je la vois.", "Je vois."),  # a word less
+        ("C' est elle .", "C'est lui.", "C'est elle."),
+        ("Elle est rouge.", "Il est rouge.", "Elle est rouge."),  # was not tokenised
+        ("Le même .", "Le même.", "Le même."),  # nothing tells them apart but spaces: a tie
+        ("Tout autre chose , là .", "Rien !", "Tout autre chose , là ."),  # nothing in common
+    ],
+)
+def test_a_tokenised_reference_is_spaced_as_its_wrong_ones_are(tmp_path, tokenised, wrong, right):
+    item = contrapro_item(2, 2, errors=[{"contrastive": wrong}], **{"ref segment": tokenised})
+    (found,) = read_set([save(tmp_path / "set.json", [item])])
+    assert (found.right, found.wrong) == ((right,), ((wrong,),))
 
 
 def test_a_reference_that_differs_from_the_document_stays_as_the_set_has_it(tmp_path):
@@ -227,6 +246,15 @@ def test_another_context_begins_another_item(tmp_path):
     assert [(item.previous, item.right) for item in found] == [
         (("Birds.",), ("Sie singen.",)),
         (("A child.",), ("Es singt.",)),
+    ]
+
+
+def test_a_wrong_one_that_is_the_same_is_a_tie_and_no_other_item(tmp_path):
+    rows = [("It is.", "Er ist."), ("It is.", "Er ist."), ("It was.", "Er war."), ("It was.", "Es war.")]
+    found = read_set(text_set(tmp_path, rows))
+    assert [(item.right, item.wrong) for item in found] == [
+        (("Er ist.",), (("Er ist.",),)),
+        (("Er war.",), (("Es war.",),)),
     ]
 
 

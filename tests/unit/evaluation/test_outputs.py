@@ -375,6 +375,15 @@ MISFITS = {
         r"1 source sentences but 0 translations",
     ),
     "JSON of a document twice": (jsonl(SOURCES, SAID) * 2, r"line 3, document court: .*already read, from line 1"),
+    "sentences in another order": (
+        tsv({**SOURCES, "court": SOURCES["court"][::-1]}, SAID),
+        r"line 1, document court: a translation of 'Tout est prêt.' where the reference is one of \"L'avocat arrive.\""
+        r"\n.*leave its column out",
+    ),
+    "an older test set": (
+        jsonl({**SOURCES, "market": ("Il est vert.", "Je le prends.")}, SAID),
+        r"line 2, document market: a translation of 'Il est vert.'",
+    ),
     "a control character": (text(SAID).replace("ripe", "ri\x07pe"), r"out, line 5: control character U\+0007"),
 }
 
@@ -384,6 +393,12 @@ def test_translations_that_do_not_fit_are_refused_with_the_place(case, tmp_path,
     content, message = MISFITS[case]
     with pytest.raises(DocnmtError, match=message):
         read_outputs([write(tmp_path / "out", content)], references)
+
+
+def test_a_source_may_be_spaced_and_cased_otherwise(tmp_path, references):
+    retold = {name: tuple(f"  {s.upper()} !" for s in sentences) for name, sentences in SOURCES.items()}
+    (output,) = read_outputs([write(tmp_path / "out.tsv", tsv(retold, SAID))], references)
+    assert output.sentences == flat(SAID)
 
 
 BAD_REFERENCES = {
