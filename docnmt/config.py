@@ -157,10 +157,12 @@ class DocumentStepConfig(StepConfig):
     freeze: bool = True  # theta_s stays as it is
     start_from: str = ""  # a model folder; "": what the sentence step made; "nothing": all from scratch
     context_from: str = "own"  # controls: "shuffled", contexts of other documents; "none", empty ones
+    batches_for: int = -1  # batches are cut as if each sentence saw so many before it; -1: as many as it sees
 
     def __post_init__(self) -> None:
         super().__post_init__()
         _one_of("document.context_from", self.context_from, ("own", "shuffled", "none"))
+        _at_least("document.batches_for", self.batches_for, -1)
 
 
 @dataclass(frozen=True)

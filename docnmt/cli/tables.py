@@ -52,7 +52,10 @@ def run_tables(options: argparse.Namespace) -> None:
         )
     console = Console()
     job = Job(recipe_of(options), options.only or PAPER, options.seeds, Progress(), console)
+    written = [path for path in (options.json, options.markdown, options.latex, options.html) if path]
     if options.dry_run:
+        if written:
+            raise DocnmtError(f"--dry-run makes no table to write to {written[0]}\n  Leave one of the two out.")
         from docnmt.experiments.dry_run import dry_run
 
         dry_run(job)
@@ -61,7 +64,7 @@ def run_tables(options: argparse.Namespace) -> None:
         from docnmt.experiments.plots import need_matplotlib
 
         need_matplotlib()  # found missing now, not after hours
-    check_outputs(options.json, options.markdown, options.latex, options.html)
+    check_outputs(*written)
     job.prepare()
     job.plan().print(console)
     job.train()

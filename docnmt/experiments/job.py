@@ -12,8 +12,10 @@ from rich.console import Console
 from docnmt.config import Recipe
 from docnmt.corpora.prepare import Prepared, prepare
 from docnmt.errors import DocnmtError
+from docnmt.evaluation.breakdown import signature_notes
 from docnmt.evaluation.comparison import few_note
 from docnmt.evaluation.contrastive.items import Item
+from docnmt.evaluation.metrics import Metric
 from docnmt.evaluation.significance import Difference
 from docnmt.experiments.efficiency import Speed, efficiency_table, measure
 from docnmt.experiments.estimate import Shape, Stopwatch, missing_files
@@ -70,6 +72,13 @@ class Job:
             raise DocnmtError(
                 "the recipe sets document.start_from or document.context_from: the tables choose both for each row\n"
                 "  Take them out of the recipe."
+            )
+        kinds = (self.recipe.model.kind, self.recipe.context.kind)
+        if kinds != ("transformer", "attention") and any(name in TABLES for name in self.names):
+            raise DocnmtError(
+                f"the paper's tables are about its own model, and the recipe's is {' with '.join(kinds)}\n"
+                f'  Set model.kind = "transformer" and context.kind = "attention", or name other tables with --only: '
+                f"{', '.join(name for name in NAMES if name not in TABLES)}."
             )
         self.systems = Systems(self.recipe, self.seeds)
         self.tables = {name: make_table(name, self.systems) for name in self.names if name in TABLES}
@@ -149,7 +158,7 @@ def filled_in(table: PaperTable, parts: Parts, scoreboard: Scoreboard) -> Table:
         (
             *(Column(heading, text=True) for heading in table.headings),
             *(Column(part.title) for part in columns),
-            *(Column(heading) for heading in (f"gain on {judged.title}", "95 %", "p")),
+            *(Column(heading) for heading in (f"{_gain(scoreboard.metric)} on {judged.title}", "95 %", "p")),
             *(Column(f"paper: {heading}", paper=True) for heading in table.paper_columns),
         ),
     )
@@ -165,6 +174,10 @@ def filled_in(table: PaperTable, parts: Parts, scoreboard: Scoreboard) -> Table:
             result.add(*row.labels, *("-" for _ in columns), "", "", "", *figures, rule=row.rule)
     result.notes = _notes(table, parts, scoreboard, judged.title)
     return result
+
+
+def _gain(metric: Metric) -> str:
+    return "gain" if metric.higher_is_better else "difference"  # a gain with a minus would be read as a loss
 
 
 def _numbers(row: Row, scores: dict[str, Score], against: Difference | None) -> dict[str, Any]:
@@ -193,23 +206,30 @@ def _notes(table: PaperTable, parts: Parts, scoreboard: Scoreboard, judged: str)
     test = parts.dev.test if table.on_dev else parts.whole.test
     recipe = table.baseline[0].recipe
     notes = [
-        f"{scoreboard.metric.name}: {scoreboard.metric.signature}",
-        f"Gain over the sentence model on {judged} ({len(test.documents):,} documents, "
-        f"{sum(map(len, test.documents)):,} sentences): interval by bootstrap, p by "
-        "approximate randomisation, both over documents.",
+        *signature_notes([scoreboard.metric]),
+        f"{_gain(scoreboard.metric).capitalize()} over the sentence model on {judged} "
+        f"({len(test.documents):,} documents, {len(test):,} sentences): "
+        "interval by bootstrap, p by approximate randomisation, both over documents.",
         *(f"{note}." for note in few_note(len(test.documents), "documents")),
         f"Step 1: {recipe.sentence.updates:,} updates; step 2, controls included: {recipe.document.updates:,}.",
         "Controls: the recipe's own model with wrong contexts, decoded as they were trained. What they gain is no gain "
         "from context; what its true context gives is its gain over them.",
         *(_over_control(table, row, scoreboard, parts) for row in table.rows if row.control),
     ]
+    if table.name == "context-length":
+        notes.append(
+            "All rows have the same sentences in each update, those of the recipe's own, however long contexts are."
+        )
     if table.name == "comparison":
         notes.append("Systems on RNNsearch gain over RNNsearch alone, which stands in the table of all systems.")
     if seeds > 1:
         notes.append(f"Mean ± standard deviation of {seeds} seeds; gain, interval and p of all seeds together.")
     if table.name == "two-step":
         both = recipe.sentence.updates + recipe.document.updates
-        notes.append(f"Documents alone (sent. -): everything from scratch, {both:,} updates, as both steps together.")
+        notes.append(
+            f"Documents alone (sent. -): everything from scratch, {both:,} updates, as both steps together, "
+            "at step 1's rate."
+        )
     if recipe.context.start == "sentence" and table.name in _STARTS:
         notes.append(f'{_STARTS[table.name]} Set context.start = "paper" for the paper\'s own.')
     if table.name == "two-step" and not recipe.data.sentences:

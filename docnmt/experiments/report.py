@@ -77,12 +77,13 @@ def gains(job: Job) -> list[str | Table]:
     sources = [sentence for document in test.documents for sentence in document.source]
     lengths = np.array([len(pieces) for pieces in job.prepared.source.encode(sources)])
     places = np.array([place for document in test.documents for place in range(1, len(document) + 1)])
+    filled = np.array([bool(sentence) for sentence in sources])
     figures: list[str | Table] = []
     for title, x, values, bins in (
         ("Gain by sentence length", "source pieces", lengths, LENGTHS),
         ("Gain by position in the document", "sentence", places, POSITIONS),
     ):
-        masks = {_range(*each): _inside(values, *each) for each in bins}
+        masks = {_range(*each): _inside(values, *each) & filled for each in bins}
         masks = {name: mask for name, mask in masks.items() if mask.sum() >= FEWEST}
         if masks:
             figures += _gain_figure(job, title, x, masks)

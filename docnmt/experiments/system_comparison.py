@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from docnmt.config import Recipe
 from docnmt.decoding.translator import Translator, load
 from docnmt.errors import DocnmtError
+from docnmt.evaluation.breakdown import signature_notes
 from docnmt.evaluation.contrastive.accuracy import Verdict, groups, judge, sees_translations
 from docnmt.evaluation.contrastive.items import Item
 from docnmt.evaluation.contrastive.layouts import read_set
@@ -199,8 +200,8 @@ def _numbers(
 def _notes(job: Job, answers: dict[str, Answers]) -> list[str]:
     recipe, test = job.recipe, job.parts.whole.test
     notes = [
-        f"{job.scoreboard.metric.name}: {job.scoreboard.metric.signature}",
-        f"Gain over the system's own base on {len(test.documents):,} documents, {sum(map(len, test.documents)):,} "
+        *signature_notes([job.scoreboard.metric]),
+        f"Gain over the system's own base on {len(test.documents):,} documents, {len(test):,} "
         "sentences: interval by bootstrap, p by approximate randomisation, both over documents.",
         "Updates: of step 1 for a base, of step 2 for the others, which start from their base's.",
         "Shuffled: the same model, decoded or asked with contexts of other documents.",

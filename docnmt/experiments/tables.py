@@ -61,7 +61,10 @@ class Systems:
         """Step 2 after step 1, with changes to the recipe's context."""
 
         def make(recipe: Recipe) -> Run:
-            changed = replace(recipe, context=replace(recipe.context, **changes))
+            context, step = replace(recipe.context, **changes), recipe.document
+            if context.previous != recipe.context.previous and step.batches_for < 0:
+                step = replace(step, batches_for=recipe.context.previous)  # the same sentences in each update
+            changed = replace(recipe, context=context, document=step)
             start = _sentence_run(recipe, corpora)
             same = changed == recipe and start == _sentence_run(recipe, "all")
             return Run("document" if same else name, changed, "document", start)
@@ -78,11 +81,19 @@ class Systems:
         return self._each(make)
 
     def from_scratch(self) -> tuple[Run, ...]:
-        """The whole document model on the documents alone, for as many updates as both steps have together."""
+        """The whole document model on the documents alone, for as many updates as both steps have together, at the
+        rate of a model that begins with nothing: step 1's."""
 
         def make(recipe: Recipe) -> Run:
-            updates = recipe.sentence.updates + recipe.document.updates
-            step = replace(recipe.document, freeze=False, updates=updates)
+            first = recipe.sentence
+            step = replace(
+                recipe.document,
+                freeze=False,
+                updates=first.updates + recipe.document.updates,
+                learning_rate=first.learning_rate,
+                warmup=first.warmup,
+                cooldown=first.cooldown,
+            )
             # The start that equals the sentence model makes no sense where there is none.
             context = replace(recipe.context, start="paper")
             return Run("from-scratch", replace(recipe, document=step, context=context), "document")

@@ -43,6 +43,10 @@ class TestSet:
     def sources(self) -> list[Document]:
         return [Document(document.id, document.source) for document in self.documents]
 
+    def __len__(self) -> int:
+        """How many sentences there are to translate."""
+        return sum(len(document.filled) for document in self.documents)
+
     @property
     def document_of(self) -> Ints:
         """For each sentence the index of its document."""

@@ -41,6 +41,7 @@ FREE_SETTINGS = ("updates", "patience", "checkpoint_every", "average")
 LATER_SETTINGS: dict[str, Any] = {
     "step.corpora": "all",
     "step.context_from": "own",
+    "step.batches_for": -1,
     "model.kind": "transformer",
     "context.translate_previous": False,
     "context.cache_words": 100,

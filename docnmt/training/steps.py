@@ -186,8 +186,8 @@ def _train_and_save(
     loaded = LoadedModel(model, card, prepared.source, prepared.target)
     own = card.rule(prepared.source, None, prepared.target) if card.context.active else None
     rule, foreign = _contexts(recipe, step, own)
-    # The controls take the same sentences in each update as the run they are held against: its contexts fill batches.
-    stream = Stream(Examples(stores, prepared.source, prepared.target, own), config.batch_tokens, recipe.seed)
+    counted = Examples(stores, prepared.source, prepared.target, _filling(recipe, step, own))
+    stream = Stream(counted, config.batch_tokens, recipe.seed)
     trainer = Trainer(
         folder,
         model,
@@ -241,6 +241,14 @@ def _contexts(recipe: Recipe, step: str, own: ContextRule | None) -> tuple[Conte
     if own is None or kind == "own":
         return own, None
     return (own, recipe.seed) if kind == "shuffled" else (replace(own, spec=NO_CONTEXT), None)
+
+
+def _filling(recipe: Recipe, step: str, own: ContextRule | None) -> ContextRule | None:
+    """The contexts that fill batches. They need not be those that are read: so a control, or a context of another
+    length, takes the same sentences in each update as the run that it is held against."""
+    if own is None or step != "document" or recipe.document.batches_for < 0:
+        return own
+    return replace(own, spec=replace(own.spec, previous=recipe.document.batches_for))
 
 
 def _validator(run: Run, loaded: LoadedModel, rule: ContextRule | None, foreign: int | None) -> Any:

@@ -475,7 +475,7 @@ def test_plots_are_well_formed_and_every_id_is_there_once(done):
         " ".join("".join(text.itertext()) for text in plot.iter("{http://www.w3.org/2000/svg}text"))
         for plot in plots_of(done.html)
     ]
-    for wanted in ("Step 1", "Step 2", "Gain by sentence length", "Gates"):
+    for wanted in ("Step 1", "Step 2", "Gain by sentence length", "Gain by position in the document", "Gates"):
         assert any(wanted in title for title in titles), wanted
     ids = re.findall(r'\bid="([^"]+)"', done.html)
     assert len(ids) == len(set(ids)) > 20
@@ -626,6 +626,7 @@ def test_a_nist_set_is_scored_with_all_its_references(toy, done, tmp_path):
         (("--only", "gatings"), (), "no table is called 'gatings'"),
         (("--seeds", 0), (), "--seeds 1 or more"),
         (("--html", ROOT), (), "is a folder, not a file"),
+        (("--dry-run", "--markdown", "tables.md"), (), "--dry-run makes no table to write to tables.md"),
         ((), ("context.kind=none",), "has no context"),
         ((), ("data.test=[]",), "names no test documents"),
         ((), ("data.dev=[]",), "names no dev documents"),

@@ -28,7 +28,7 @@ from docnmt.errors import DocnmtError
 from docnmt.progress import Progress
 from docnmt.training.loop import Trainer
 from docnmt.training.parallel import Group
-from docnmt.training.steps import _contexts
+from docnmt.training.steps import _contexts, _filling
 from docnmt.training.validation import Validator
 from tests.builders import BOS, EOS, loaded_model, make_model, make_store, parallel_documents, subwords
 
@@ -148,6 +148,25 @@ def test_context_from_says_where_contexts_come_from(stores):
     assert examples_of(stores, none).context_lengths.tolist() == [1] * sum(SIZES + MORE)
 
 
+def test_batches_may_be_those_of_a_context_of_another_length(stores):
+    """One sentence of context and two are compared on the same sentences in each update."""
+
+    def batches(context: ContextRule, batches_for: int = -1) -> list[list[int]]:
+        recipe = Recipe(document=DocumentStepConfig(batches_for=batches_for))
+        counted = examples_of(stores, _filling(recipe, "document", context))
+        return [batch.tolist() for batch in Stream(counted, 200, seed=1).epoch(0)]
+
+    assert batches(rule(1), 2) == batches(rule(2)) != batches(rule(1))
+    assert batches(rule(2), 2) == batches(rule(2))
+    assert batches(rule(2), 0) == batches(rule(0))
+
+
+def test_batches_of_another_context_say_nothing_where_there_is_none():
+    recipe = Recipe(document=DocumentStepConfig(batches_for=3))
+    assert _filling(recipe, "document", None) is None
+    assert _filling(recipe, "sentence", rule(1)) == rule(1)
+
+
 def test_it_says_nothing_about_the_sentence_step():
     assert contexts_for("shuffled", "sentence") == contexts_for("own")
 
@@ -237,7 +256,7 @@ def test_a_corpus_is_called_by_its_name_or_after_its_file():
 
 # ---- runs that began before there were these settings ----
 
-NEW = {"step.corpora": "all", "step.context_from": "own"}
+NEW = {"step.corpora": "all", "step.context_from": "own", "step.batches_for": -1}
 
 
 def trainer(folder: Path, stores, updates: int, cooldown: int = 0, **settings: object) -> Trainer:

@@ -15,6 +15,7 @@ from docnmt.config import ContextConfig, DataConfig, DocumentStepConfig, Recipe,
 from docnmt.corpora.files import CorpusFiles
 from docnmt.document import ParallelDocument
 from docnmt.errors import DocnmtError
+from docnmt.evaluation.metrics import make_metric
 from docnmt.evaluation.significance import Difference, Interval
 from docnmt.experiments import paper
 from docnmt.experiments.job import NAMES, Job, filled_in
@@ -95,6 +96,16 @@ def test_integration_has_none_encoder_decoder_and_both():
         assert rows[(name,)].recipe.context == replace(RECIPE.context, integration=name)
 
 
+def test_contexts_of_other_lengths_are_trained_on_the_batches_of_the_recipes_own():
+    rows = rows_of("context-length")
+    assert rows[("2",)] == own_document()
+    for n in (1, 3):
+        wanted = {"context.previous": (n, 2), "document.batches_for": (2, -1)}
+        assert changes(rows[(str(n),)], own_document()) == wanted
+    chosen = replace(RECIPE, document=replace(RECIPE.document, batches_for=4))
+    assert rows_of("context-length", chosen)[("1",)].recipe.document == chosen.document
+
+
 def test_gating_has_residual_connections_and_gates():
     rows = rows_of("gating")
     assert rows[("w/o",)].recipe.context == replace(RECIPE.context, connection="residual")
@@ -151,14 +162,19 @@ def test_two_step_training_has_the_papers_five_rows():
     assert scratch.start is None and not scratch.recipe.document.freeze
 
 
-def test_training_from_scratch_is_given_the_updates_of_both_steps_and_the_papers_start():
-    """A start that equals the sentence model makes no sense where there is none."""
+def test_training_from_scratch_is_given_the_updates_of_both_steps_the_rate_of_the_first_and_the_papers_start():
+    """A start that equals the sentence model makes no sense where there is none, nor does the rate of one."""
     recipe = replace(RECIPE, context=replace(RECIPE.context, start="sentence"))
+    recipe = replace(recipe, sentence=replace(recipe.sentence, warmup=70, cooldown=30))
+    recipe = replace(recipe, document=replace(recipe.document, warmup=7, learning_rate=0.2))
     (scratch,) = Systems(recipe).from_scratch()
     assert scratch.updates == 150
     assert changes(scratch, Systems(recipe).document()[0]) == {
         "document.freeze": (False, True),
         "document.updates": (150, 50),
+        "document.learning_rate": (1.0, 0.2),
+        "document.warmup": (70, 7),
+        "document.cooldown": (30, 0),
         "context.start": ("paper", "sentence"),
     }
 
@@ -327,7 +343,7 @@ class Told:
     """A scoreboard that knows a score for each run by its name, and tells what it was asked."""
 
     class metric:
-        name, signature = "BLEU", "nrefs:4|case:lc"
+        name, signature, higher_is_better = "BLEU", "nrefs:4|case:lc", True
 
     def __init__(self) -> None:
         self.compared: list[tuple[str, str, str]] = []
@@ -366,6 +382,22 @@ def test_a_table_has_our_scores_the_gain_and_the_papers_figures():
     assert sum("over its control: " in note and "+1.25 (+0.50 … +2.00), p 0.0123" in note for note in found.notes) == 2
     assert {part for _, _, part in board.compared} == {"All"}
     assert found.as_dict()["figures"][1]["gain"]["p_randomisation"] == 0.0123
+
+
+def test_what_is_better_when_it_is_lower_has_no_gain():
+    """A gain of -1.25 would be read as a loss."""
+    board = Told()
+    board.metric = make_metric("ter")
+    board.metric.statistics(["a"], [["a"]])  # a signature is known once something was measured
+    found = filled_in(table("integration"), some_parts(), board)
+    assert "difference on All" in [column.name for column in found.columns]
+    assert found.notes[0].startswith("TER (lower is better): ") and "Difference over" in found.notes[1]
+
+
+def test_gaps_are_no_sentences():
+    documents = [ParallelDocument(f"d{n}", ("a", "", "b"), ("c", "", "d")) for n in range(2)]
+    test = TestSet("Test", documents, [["c", "", "d"] * 2])
+    assert len(test) == 4 and len(test.document_of) == 6
 
 
 @pytest.mark.parametrize("name", ["context-length", "context-layers"])
@@ -440,6 +472,8 @@ def test_seeds_are_trained_in_an_order_in_which_the_recipes_own_comes_first():
         ({"seeds": 0}, "0 seeds.*\n.*--seeds 1"),
         ({"recipe": replace(RECIPE, context=ContextConfig(kind="none"))}, "no context.*\n.*context.kind"),
         ({"recipe": replace(RECIPE, context=ContextConfig(integration="none"))}, "no context.*\n.*integration"),
+        # Its layers, gates and integration are others: rows would be the same training under several names.
+        ({"recipe": replace(RECIPE, context=ContextConfig(kind="voita"))}, "is transformer with voita\n.*systems"),
     ],
 )
 def test_what_no_table_can_be_made_of_is_refused(change, message):
