@@ -32,17 +32,21 @@ class _Text:
     files: tuple[str, str]
 
     def excerpt(self, segment: int) -> Excerpt:
-        first = max(0, segment - KEPT - 1)
-        end = segment + KEPT + 2
-        sides = []
-        for lines, file in ((self.source, self.files[0]), (self.target, self.files[1])):
-            good = []
-            for number, line in enumerate(lines[first:end], first + 1):
-                if isinstance(line, Flaw):
-                    raise BadInput(line.kind, line.problem, line.remedy, file=file, document=self.id, line=number)
-                good.append(line)
-            sides.append(tuple(good))
-        return Excerpt(sides[0], sides[1], first)
+        first, end = max(0, segment - KEPT - 1), segment + KEPT + 2
+        source, target = (
+            tuple(legible(line, file, number, self.id) for number, line in enumerate(lines[first:end], first + 1))
+            for lines, file in zip((self.source, self.target), self.files, strict=True)
+        )
+        return Excerpt(source, target, first)
+
+
+def legible(line: Line, file: str, number: int, document: str = "") -> str:
+    """A line with spaces for its control characters: subtitles have some, and nobody mends a public set."""
+    if not isinstance(line, Flaw):
+        return line
+    if line.kind != "control character":
+        raise BadInput(line.kind, line.problem, line.remedy, file=file, document=document, line=number)
+    return line.text.replace("\ufffd", " ")
 
 
 def excerpts(

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import dropwhile
 
-from docnmt.corpora.files import MAX_CHARACTERS, Flaw, InputFile
+from docnmt.corpora.files import MAX_CHARACTERS, InputFile
 from docnmt.errors import DocnmtError
+from docnmt.evaluation.contrastive.documents import legible
 from docnmt.evaluation.contrastive.items import Item, Place, at_least_one, item_from
 
 
@@ -96,9 +97,4 @@ def _contexts(path: str, rows: int) -> list[tuple[str, ...]]:
 
 
 def _lines(file: InputFile) -> list[str]:
-    good = []
-    for number, line in enumerate(file.lines(MAX_CHARACTERS), 1):
-        if isinstance(line, Flaw):
-            raise Place(file.name, line=number).bad(line.problem, line.remedy)
-        good.append(line)
-    return good
+    return [legible(line, file.name, number) for number, line in enumerate(file.lines(MAX_CHARACTERS), 1)]

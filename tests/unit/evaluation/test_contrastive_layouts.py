@@ -151,9 +151,20 @@ def test_of_long_documents_only_the_surroundings_are_kept(tmp_path):
     (found,) = read_set([path], context_from=[folder], languages=("en", "de"))
     assert found.previous == tuple(english[60 - KEPT : 60]) and found.following == tuple(english[61 : 61 + KEPT])
     assert found.previous_target == tuple(german[60 - KEPT : 60])
-    english[59] = "A bad\a line."
-    said = refused(path, context_from=[documents(tmp_path / "docs", english, german)], languages=("en", "de"))
-    assert "1999_7_42.en, line 60, document 1999_7_42.de: control character U+0007" in said
+
+
+def test_control_characters_are_spaces_and_other_flaws_are_refused(tmp_path):
+    english, german = [*ENGLISH], [*GERMAN]
+    english[0], german[1] = english[0].replace(" ", "\x92"), german[1].replace(" ", "\x07 ")
+    path = contrapro(tmp_path / "contrapro.json", **{"src segment": ENGLISH[1].replace(" ", "\x85")})
+    path = save(tmp_path / "one.json", json.loads(Path(path).read_text(encoding="utf-8"))[:1])
+    folder = documents(tmp_path / "docs", english, german)
+    (found,) = read_set([path], context_from=[folder], languages=("en", "de"))
+    assert found.source == (ENGLISH[1],) and found.previous == (ENGLISH[0],)
+    assert found.right[0].split() == GERMAN[1].split()
+    (Path(folder) / "1999" / "1999_7_42.en").write_bytes("\n".join(english).encode().replace(b"?", b"\xff") + b"\n")
+    said = refused(path, context_from=[folder], languages=("en", "de"))
+    assert "1999_7_42.en, line 3, document 1999_7_42.de: byte 0xFF" in said
 
 
 def test_documents_that_do_not_fit_are_refused(tmp_path):
@@ -171,6 +182,15 @@ def test_documents_that_do_not_fit_are_refused(tmp_path):
     )
 
 
+def test_an_item_among_many_that_is_not_where_it_says_is_left_without_context(tmp_path):
+    good, lost = contrapro_item(2, 1), contrapro_item(4, 1)
+    path = save(tmp_path / "set.json", [*[good] * 20, lost, *[good] * 20])
+    with pytest.warns(UserWarning, match=r"1 of 41 items .* the first is item 21: its source .* not segment 4 of"):
+        found = read_set([path], context_from=[documents(tmp_path / "docs")], languages=("en", "de"))
+    assert [item.previous for item in found] == [(ENGLISH[0],)] * 20 + [()] + [(ENGLISH[0],)] * 20
+    assert found[20].source == found[0].source and found[20].position is None
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -178,7 +198,7 @@ def test_documents_that_do_not_fit_are_refused(tmp_path):
         ({"errors": [{"replacement": "er"}]}, "item 1: not as the layout has it (KeyError('contrastive'))"),
         ({"ref segment": None}, "item 1: not as the layout has it"),
         ({"segment id": "1"}, "item 1: no number under 'segment id'"),
-        ({"src segment": "a\x07"}, "item 1: control character U+0007"),
+        ({"src segment": "a\udcff"}, "item 1: byte 0xFF at character 2 is not UTF-8"),
     ],
 )
 def test_bad_contrapro_items(tmp_path, changes, said):
@@ -272,8 +292,10 @@ def test_bad_text_files(tmp_path):
     passages = text_set(tmp_path / "p", [("A . _eos B .", "a . _eos b ."), ("A . _eos B .", "a . _eos c .")])
     assert "nothing tells which candidate is right" in refused(*passages)
     assert "no items" in refused(*text_set(tmp_path / "none", []))
-    flawed = text_set(tmp_path / "flawed", [("a\x07", "b"), ("a", "c")])
-    assert "mini.text.en, line 1: control character" in refused(*flawed)
+    flawed = text_set(tmp_path / "flawed", [("a\x07b", "b"), ("a\x07b", "c")])
+    assert read_set(flawed)[0].source == ("a b",)
+    Path(flawed[0]).write_bytes(b"a\xffb\n" * 2)
+    assert "mini.text.en, line 1: byte 0xFF" in refused(*flawed)
 
 
 # ---- passages ----
