@@ -61,10 +61,8 @@ def examples_table(examples: list[Example]) -> Table:
         }
         for number, (name, text) in enumerate(rows.items()):
             table.add(name, text, rule=number == 0 and bool(table.rows))
-    table.notes.append(
-        f"The {WINNERS} sentences of the test documents that gained most in sentence chrF over the sentence model, and "
-        "the one that lost most."
-        if examples
-        else "No translation of a sentence with context differs between the two systems."
-    )
+    won = any(example.gain > 0 for example in examples)
+    chosen = f"The {WINNERS} test sentences with a context that gained most" if won else "No test sentence gained"
+    lost = "the one that lost most" if any(example.gain < 0 for example in examples) else "none that lost"
+    table.notes.append(f"{chosen} in sentence chrF over the sentence model, and {lost}.")
     return table
