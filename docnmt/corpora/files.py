@@ -32,6 +32,7 @@ STDIN = "-"
 _FORBIDDEN = "\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff"
 _IN_BLOCK = re.compile(f"[{_FORBIDDEN}]")
 _IN_SENTENCE = re.compile(f"[\n{_FORBIDDEN}]")
+_UNDECODED = re.compile("[\ud800-\udfff]")
 
 # In UTF-16, which translation memories come in, broken pairs have no escape of their own: they become a lone surrogate.
 _HALF = "docnmt.half"
@@ -80,6 +81,7 @@ def find_flaw(text: str, limit: int) -> Flaw | None:
     found = _IN_SENTENCE.search(text)
     if found is None:
         return None
+    found = _UNDECODED.search(text) or found  # what is not text at all weighs more than what is out of place in it
     legible = _IN_SENTENCE.sub("\ufffd", text)
     code, column = ord(found[0]), found.start() + 1
     if 0xDC80 <= code <= 0xDCFF:

@@ -139,6 +139,8 @@ def result_tables(results: Sequence[Result], resample: str = "documents") -> lis
             _add_rows(table, part, here)
         if kind != "document":
             table.notes.append(_interval_note(own, resample))
+        if table.strong:
+            table.notes.append("Bold: the best score; whether it is better by more than chance, docnmt compare tells")
         table.notes += signature_notes(metrics)
         tables.append(table)
     return tables

@@ -81,11 +81,16 @@ def _table(part: Part, results: Sequence[Compared]) -> Table:
             found = result.difference
             strong = (3,) if result.is_significant else ()
             table.add("", result.system, f"{found.system:.2f}", *_cells(found), strong=strong)
-    found = results[0].difference
+    units = {result.difference.unit for result in results}  # a metric of whole documents draws these in any case
+    resample = "sentences" if "sentences" in units else "documents"
+    few = few_note(len(part.documents) if resample == "documents" else part.sentences, resample)
+    if len(units) > 1 and len(part.documents) < FEW:
+        whole = ", ".join(metric.name for metric in metrics if metric.segment == "document")
+        few.append(f"{whole}: {len(part.documents)} documents are few to draw from")
     if part.kind == "all":
-        table.notes += [_test_note(metrics, found), *_few_note(part, found), *signature_notes(metrics)]
+        table.notes += [_test_note(metrics, results[0].difference, resample), *few, *signature_notes(metrics)]
     else:
-        table.notes += ["Tests and metrics as in the first table", *_few_note(part, found)]
+        table.notes += ["Tests and metrics as in the first table", *few]
     return table
 
 
@@ -100,17 +105,12 @@ def _signed(number: float) -> str:
     return "0.00" if text in ("+0.00", "-0.00") else text.replace("-", "−")
 
 
-def _test_note(metrics: Sequence[Metric], found: Difference) -> str:
+def _test_note(metrics: Sequence[Metric], found: Difference, resample: str) -> str:
     return (
         f"Bold: p < {LEVEL} by paired bootstrap ({found.resamples:,} resamples) and by random swaps (approximate "
-        f"randomisation, {found.trials:,} trials) of {drawn_units(metrics, found.unit)}, seed {SEED}; each test is "
+        f"randomisation, {found.trials:,} trials) of {drawn_units(metrics, resample)}, seed {SEED}; each test is "
         "taken by itself"
     )
-
-
-def _few_note(part: Part, found: Difference) -> list[str]:
-    units = len(part.documents) if found.unit == "documents" else part.sentences
-    return few_note(units, found.unit)
 
 
 def few_note(units: int, unit: str) -> list[str]:

@@ -34,17 +34,20 @@ def good_lines(file: InputFile, limit: int) -> Iterator[tuple[int, str]]:
 
 
 def read_separated_rows(file: InputFile, separator: str) -> Iterator[Row]:
-    """Document id, source and translation; or document id and translation."""
+    """Document id, source and translation; or document id and translation: as the first row has it, so all do. (In a
+    row that lacks its last column the source would pass for the translation.)"""
     seen: dict[str, int] = {}
-    current = ""
+    current, allowed = "", [2, 3]
     for number, line in good_lines(file, MAX_CHARACTERS):
         if not line.strip():
             continue
         columns = [column.strip() for column in line.split(separator)]
-        if len(columns) not in (2, 3) or not columns[0]:
-            problem = f"{len(columns)} columns where there should be 2 or 3" if columns[0] else "no document id"
-            remedy = "Write document id, source and translation, or document id and translation."
-            raise BadInput("bad columns", problem, remedy, file=file.name, line=number)
+        if len(columns) not in allowed or not columns[0]:
+            wanted = " or ".join(map(str, allowed))
+            problem = f"{len(columns)} columns where there should be {wanted}" if columns[0] else "no document id"
+            remedy = "Write document id, source and translation, or document id and translation, in every row."
+            raise BadInput("bad columns", problem, remedy, file=file.name, document=columns[0], line=number)
+        allowed = [len(columns)]
         if columns[0] != current:
             current = columns[0]
             _check_new(current, seen, file.name, number)

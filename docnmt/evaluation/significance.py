@@ -37,16 +37,15 @@ UNKNOWN = Interval(math.nan, math.nan)
 class Difference:
     """A system beside a baseline; `difference` is system - baseline whichever of high and low is better.
 
-    Both p are the probability of a difference at least as large, in either direction, if the systems were equals.
-    They are told apart by how equals are made; in both one is added to counts, as the systems themselves are one way
-    it could have come out, so neither is ever 0.
+    Both p are the probability of a difference as large if the systems were equals, and differ in how equals are made.
+    In both one is added to counts, as the systems themselves are one way it could have come out: neither is ever 0.
 
     p_randomisation: in every trial the two systems' outputs for each document are swapped or left, by the toss of a
-    coin; counts the trials in which the difference is at least as large.
+    coin; counts the trials in which the difference, in either direction, is at least as large.
 
     p_bootstrap: documents are drawn with replacement, for both systems the same; counts the resamples in which the
     absolute difference exceeds its mean over all resamples by at least the difference found. That is the definition of
-    sacrebleu and of Moses. Where the systems hardly differ it stays near one half.
+    sacrebleu and of Moses. Where the systems hardly differ it stays near one half; where they do it counts one tail.
     """
 
     baseline: float

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import NamedTuple
@@ -16,8 +18,8 @@ _UNSPACED = re.compile(
 
 
 def letters(text: str) -> str:
-    """What is left of a sentence however it is tokenised."""
-    return "".join(filter(str.isalnum, text.casefold()))
+    """What is left of a sentence however it is tokenised, escaped and encoded."""
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", html.unescape(text)).casefold()))
 
 
 class Word(NamedTuple):

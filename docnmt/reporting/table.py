@@ -30,7 +30,8 @@ _LATEX = {c: f"\\{c}" for c in "&%$#_{}"} | {
     "–": "--",
     "…": r"\ldots{}",
 }
-_WIDE, _LONG = 8, 60  # more columns, or characters in a cell of text, than LaTeX has room for in its own way
+# More characters in a row, characters in a cell of text, or rows than LaTeX has room for in its own way.
+_WIDE, _LONG, _TALL = 75, 60, 45
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,7 @@ class Table:
                     style="italic dim" if column.paper else None,
                     overflow="fold",
                     width=None if len(parts) == 1 or k < self._labels else self._narrowest(k),
+                    min_width=None if column.text else self._narrowest(k),
                 )
             for row, cells in enumerate(self.rows):
                 shown = (Text(cells[k], style="bold" if (row, k) in self.strong else "") for k in chosen)
@@ -135,7 +137,8 @@ class Table:
         return text + "".join(f"\n{_markdown(note)}\n" for note in self.notes)
 
     def latex(self) -> str:
-        """For the package booktabs. Long text is broken into lines; what is wide takes both columns of a page."""
+        """For the package booktabs. Long text is broken into lines; a wide table takes both columns of a page and is
+        made as narrow as that with graphicx; one of many rows goes on over pages with longtable."""
 
         def cell(number: int, column: int, text: str) -> str:
             text = _latex(text)
@@ -143,21 +146,25 @@ class Table:
                 return rf"\textbf{{{text}}}"
             return rf"\textit{{{text}}}" if self.columns[column].paper and text else text
 
-        kind = "table*" if len(self.columns) > _WIDE else "table"
-        size = [r"\small", r"\setlength{\tabcolsep}{3pt}"] if len(self.columns) > _WIDE else []
         layout = "".join(map(self._latex_column, range(len(self.columns))))
-        lines = [rf"\begin{{{kind}}}", r"\centering", *size, rf"\begin{{tabular}}{{{layout}}}", r"\toprule"]
-        lines.append(" & ".join(_latex(column.name) for column in self.columns) + r" \\")
-        lines.append(r"\midrule")
+        head = [r"\toprule", " & ".join(_latex(column.name) for column in self.columns) + r" \\", r"\midrule"]
+        lines = []
         for number, row in enumerate(self.rows):
             if number in self.rules and number:
                 lines.append(r"\midrule")
             text = " & ".join(cell(number, k, c) for k, c in enumerate(row)) + r" \\"
             # The end of the line above would take a star or a bracket for its own argument.
             lines.append("{}" + text if text.startswith(("*", "[")) else text)
-        lines += [r"\bottomrule", r"\end{tabular}"]
-        caption = " ".join([_sentence(self.title), *(_sentence(note) for note in self.notes)])
-        return "\n".join([*lines, rf"\caption{{{_latex(caption)}}}", rf"\end{{{kind}}}", ""])
+        text = " ".join([_sentence(self.title), *(_sentence(note) for note in self.notes)])
+        caption = rf"\caption{{{_latex(text)}}}"
+        if len(self.rows) > _TALL:
+            pages = [rf"\begin{{longtable}}{{{layout}}}", rf"{caption} \\", *head, r"\endhead"]
+            return "\n".join([*pages, r"\bottomrule", r"\endfoot", *lines, r"\end{longtable}", ""])
+        tabular = [rf"\begin{{tabular}}{{{layout}}}", *head, *lines, r"\bottomrule", r"\end{tabular}"]
+        kind = "table"
+        if sum(min(_LONG, max(map(cell_len, self._cells(k)))) + 2 for k in range(len(self.columns))) > _WIDE:
+            kind, tabular = "table*", [r"\resizebox{\textwidth}{!}{%", *tabular, "}"]
+        return "\n".join([rf"\begin{{{kind}}}", r"\centering", *tabular, caption, rf"\end{{{kind}}}", ""])
 
     def _latex_column(self, k: int) -> str:
         if not self.columns[k].text:

@@ -242,7 +242,12 @@ def test_what_is_resampled_is_said(work):
     figures = compared(work, *arguments)
     assert figure(figures, metric="BLEU")["unit"] == "sentences"
     assert figure(figures, metric="document BLEU")["unit"] == "documents"
-    assert "trials) of sentences (document BLEU: documents), seed 1" in command("compare", *arguments).out
+    for metrics in ((), ("--metric", "document-bleu", "bleu")):  # whichever comes first
+        said = command("compare", *arguments, *metrics).out
+        assert "trials) of sentences (document BLEU: documents), seed 1" in said
+        assert "document BLEU: 8 documents are few to draw from" in said
+    alone = command("compare", *arguments, "--metric", "document-bleu").out
+    assert "trials) of documents, seed 1" in alone and "Only 8 documents" in alone
 
 
 def test_the_same_command_gives_the_same_figures(work):

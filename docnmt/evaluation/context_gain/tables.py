@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
 from typing import Any
 
 from docnmt.evaluation.breakdown import FEW
@@ -14,6 +14,7 @@ from docnmt.evaluation.significance import Interval
 from docnmt.reporting.table import Column, Table
 
 GAINING, LOSING = 20, 10  # words shown
+DIGITS = 4  # of nats a token
 
 
 @dataclass(frozen=True)
@@ -38,25 +39,30 @@ class Figures:
 
     def verdict(self) -> str:
         """The answer in a sentence."""
-        none, wrong = (self.gain.gain(name, seed=self.seed) for name in (NONE, SHUFFLED))
-        if none.interval.high < 0:
+        over_none, over_wrong = self._sign(NONE), self._sign(SHUFFLED)
+        if over_none < 0:
             return "With its context the model is worse than without one."
-        repeated = self.gain.gain(REPEATED, seed=self.seed) if REPEATED in self.gain.log_probabilities else None
-        if none.interval.low > 0 and wrong.interval.low > 0 and repeated and repeated.interval.low <= 0:
+        repeats = REPEATED in self.gain.log_probabilities
+        if over_none > 0 and over_wrong > 0 and repeats and self._sign(REPEATED) <= 0:
             return (
                 "The true context makes the reference more probable than none and than one of another document, but no "
                 "more than the sentence itself repeated: it may do no more than fit the text."
             )
-        if none.interval.low > 0 and wrong.interval.low > 0:
+        if over_none > 0 and over_wrong > 0:
             return (
                 "The model uses its context: the true one makes the reference more probable than none, "
                 "and more than one of another document."
             )
-        if none.interval.low > 0:
+        if over_none > 0:
             return "A context helps, but the true one no more than one of another document: what it says is not used."
-        if wrong.interval.low > 0:
+        if over_wrong > 0:
             return "The true context is better than one of another document, but no better than none."
         return "No use of the context can be seen: no interval of its gain lies above 0."
+
+    def _sign(self, over: str) -> int:
+        """1 where the interval of the gain, as it is shown, lies above 0, -1 where it lies below."""
+        low, high = (round(end, DIGITS) for end in astuple(self.gain.gain(over, seed=self.seed).interval))
+        return (low > 0) - (high < 0)
 
     def overall(self) -> Table:
         gain = self.gain
@@ -224,11 +230,11 @@ def _word_table(title: str, found: Sequence[WordGain], note: str) -> Table:
     return table
 
 
-def signed(value: float, digits: int = 4) -> str:
+def signed(value: float, digits: int = DIGITS) -> str:
     return f"{value:+.{digits}f}" if round(value, digits) else f"{0:.{digits}f}"
 
 
-def between(interval: Interval, digits: int = 4) -> str:
+def between(interval: Interval, digits: int = DIGITS) -> str:
     """An interval as text; nothing where a single document gives none."""
     if math.isnan(interval.low):
         return ""

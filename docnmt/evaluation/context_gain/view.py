@@ -59,7 +59,7 @@ function element(tag, kind, text) {
   if (text !== undefined) made.textContent = text;
   return made;
 }
-const signed = x => (x > 0 ? "+" : x < 0 ? "\u2212" : "") + Math.abs(x).toFixed(2);
+const signed = x => (x >= 0.005 ? "+" : x <= -0.005 ? "\u2212" : "") + Math.abs(x).toFixed(2);
 const percent = x => (x && x < 1e-5 ? "under 0.001" : (100 * x).toFixed(!x || x > 0.0995 ? 0 : x < 0.001 ? 3 : 1)) +
   "\u00a0%";
 

@@ -16,6 +16,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from difflib import SequenceMatcher
 from functools import partial
 from typing import Any
 
@@ -31,6 +32,7 @@ LAYOUTS = ("docnmt", "contrapro", "text", "bawden", "voita")
 _SENTENCE_END = re.compile(r"\s*(?<!\S)_eos(?!\S)\s*")  # between the sentences of a passage
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")  # line ends and tabs among them; subtitles have others, too
 _SPACED = re.compile(r"(\s*)(\S)")  # a letter with the space before it
+_ELIDED = re.compile(r"(?<=\w['’])\s(?=\w)")  # the space that a tokenizer puts after an elided word
 
 _COPY = "Copy the file again, or name its layout."
 
@@ -247,15 +249,18 @@ def _contrapro_fields(record: Mapping[str, Any], _: int) -> Fields:
 
 
 def _spaced_like(model: str, text: str) -> str:
-    """A sentence with the spaces that another one has, as far as both begin and end with the same letters."""
+    """A tokenised sentence with another one's spaces, or none, beside its marks of punctuation. Between words a
+    tokenizer changes nothing."""
     theirs, ours = _SPACED.findall(model), _SPACED.findall(text)
-    end = min(len(theirs), len(ours))
-    head = next((i for i in range(end) if theirs[i][1] != ours[i][1]), end)
-    tail = next((i for i in range(end - head) if theirs[-1 - i][1] != ours[-1 - i][1]), end - head)
-    middle = ours[head : len(ours) - tail]
-    if middle and head < len(theirs) - tail:  # something stands in the place of something else: after the same space
-        middle[0] = theirs[head][0], middle[0][1]
-    return "".join(space + letter for space, letter in (*theirs[:head], *middle, *theirs[len(theirs) - tail :]))
+    alike = SequenceMatcher(None, [letter for _, letter in ours], [letter for _, letter in theirs], autojunk=False)
+    for kind, here, end, there, _ in alike.get_opcodes():
+        # Of what stands in the place of something else, the first letter comes after the same space.
+        for k in range(end - here if kind == "equal" else kind == "replace"):
+            (space, letter), before = ours[here + k], ours[here + k - 1][1]
+            if space and here + k and there + k and not (before + letter).isalnum():
+                ours[here + k] = theirs[there + k][0], letter
+    spaced = "".join(space + letter for space, letter in ours).strip()
+    return spaced if _ELIDED.search(model) else _ELIDED.sub("", spaced)
 
 
 def _segment(record: Mapping[str, Any], place: Place) -> int:
@@ -273,12 +278,9 @@ def _stands_at(item: Item, position: int, text: Excerpt) -> bool:
 def _in_context(item: Item, position: int, text: Excerpt) -> Item:
     at = position - text.first
     first = max(0, at - KEPT)
-    # As it stands in the document, spaces and all.
-    same = letters(text.target[at]) == letters(item.right[0])
     return replace(
         item,
         position=position,
-        right=(text.target[at],) if same else item.right,
         previous=text.source[first:at],
         following=text.source[at + 1 : at + 1 + KEPT],
         previous_target=text.target[first:at],
@@ -290,4 +292,6 @@ def _line(text: str) -> str:
 
 
 def _lines(texts: Sequence[str]) -> list[str]:
+    if isinstance(texts, str):
+        raise TypeError(f"{texts!r} where a list of sentences should be")
     return [_line(text) for text in texts]

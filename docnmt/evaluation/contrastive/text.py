@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import dropwhile
+from itertools import dropwhile, pairwise
 
 from docnmt.corpora.files import MAX_CHARACTERS, InputFile
 from docnmt.errors import DocnmtError
@@ -35,7 +35,7 @@ def read_text_set(source: InputFile, target: InputFile, context_from: Sequence[s
             "  Extract both with the same number of context sentences."
         )
     items = []
-    for number, rows in enumerate(_groups(sources, targets, contexts), 1):
+    for number, rows in enumerate(_groups(target.name, sources, targets, contexts), 1):
         place = Place(target.name, line=rows[0] + 1)
         if "_eos" in sources[rows[0]].split():
             raise place.bad(
@@ -61,19 +61,30 @@ def read_text_set(source: InputFile, target: InputFile, context_from: Sequence[s
     return items
 
 
-def _groups(sources: list[str], targets: list[str], contexts: Sequence[Sequence[tuple[str, ...]]]) -> list[list[int]]:
+def _groups(
+    name: str, sources: list[str], targets: list[str], contexts: Sequence[Sequence[tuple[str, ...]]]
+) -> list[list[int]]:
     """The rows of each item: those beside the same source and contexts.
 
-    Two items one after another may have the same source: then the right translation comes again. (Right after
-    itself it is a wrong one that is the same: a tie.)
+    Items one after another may have the same source and contexts: then a translation comes again. (The right one right
+    after itself is a wrong one that is the same: a tie.) They have as many translations each, or nothing tells where
+    the second begins.
     """
     groups: list[list[int]] = []
     for row, line in enumerate(targets):
         alike = row > 0 and all(column[row] == column[row - 1] for column in (sources, *contexts))
-        if alike and (line != targets[groups[-1][0]] or len(groups[-1]) == 1):
+        known = {targets[other] for other in groups[-1]} if alike else set()
+        if alike and (line not in known or len(groups[-1]) == 1):
             groups[-1].append(row)
         else:
             groups.append([row])
+    for first, second in pairwise(groups):
+        alike = all(column[first[0]] == column[second[0]] for column in (sources, *contexts))
+        if alike and len(first) != len(second):
+            raise Place(name, line=second[0] + 1).bad(
+                "another item with the same source as the one before, and nothing tells where it begins",
+                "Name the context files with --context-from, or read the JSON file of the set.",
+            )
     return groups
 
 

@@ -202,6 +202,13 @@ def test_a_model_that_reads_its_context_gains_over_the_sentence_repeated_too(gai
     assert told in Figures(replace(gain, log_probabilities=changed), None, {}).verdict()
 
 
+@pytest.mark.parametrize(("lost", "told"), [(1e-5, "No use of the context"), (1e-3, "worse than without")])
+def test_what_is_shown_as_nothing_is_called_nothing(gain, lost, told):
+    values = {name: -lost if name == TRUE else 0.0 for name in CONTEXTS}
+    changed = {name: [np.full(len(row), values[name]) for row in gain.log_probabilities[TRUE]] for name in CONTEXTS}
+    assert told in Figures(replace(gain, log_probabilities=changed), None, {}).verdict()
+
+
 def test_the_seed_shuffles(translator, documents, gain):
     again, other = context_gain(translator, documents, seed=1), context_gain(translator, documents, seed=2)
     assert (again.totals(SHUFFLED) == gain.totals(SHUFFLED)).all()

@@ -125,6 +125,12 @@ def test_the_english_french_sets_have_an_error_without_a_list_and_a_tokenised_re
         ("Je la vois .", "Je vois.", "Je la vois."),  # a word more
         ("Je vois .", "Je la vois.", "Je vois."),  # a word less
         ("C' est elle .", "C'est lui.", "C'est elle."),
+        ("Elle s' est tue , et elle l' a vue .", "Il s'est tu, et il l'a vu.", "Elle s'est tue, et elle l'a vue."),
+        ("Lorsqu' il s' est tu , il dort .", "Lorsqu'elle s'est tue, elle dort.", "Lorsqu'il s'est tu, il dort."),
+        ("Elle l' a vu .", "Elle a vu.", "Elle l'a vu."),  # a word more, elided
+        ("Elle a vu .", "Elle l'a vu.", "Elle a vu."),  # one less
+        ("Dit -elle son avis ?", "Dit-il sa vision\u00a0?", "Dit-elle son avis\u00a0?"),
+        ("Ah , elle dort .", "Elle dort.", "Ah , elle dort."),  # nothing tells
         ("Elle est rouge.", "Il est rouge.", "Elle est rouge."),  # was not tokenised
         ("Le même .", "Le même.", "Le même."),  # nothing tells them apart but spaces: a tie
         ("Tout autre chose , là .", "Rien !", "Tout autre chose , là ."),  # nothing in common
@@ -136,10 +142,13 @@ def test_a_tokenised_reference_is_spaced_as_its_wrong_ones_are(tmp_path, tokenis
     assert (found.right, found.wrong) == ((right,), ((wrong,),))
 
 
-def test_a_reference_that_differs_from_the_document_stays_as_the_set_has_it(tmp_path):
-    path = save(tmp_path / "set.json", [contrapro_item(3, 2, **{"ref segment": "Gefällt sie dir?"})])
-    (found,) = read_set([path], context_from=[documents(tmp_path / "docs")], languages=("en", "de"))
-    assert found.right == ("Gefällt sie dir?",)
+@pytest.mark.parametrize("german", [GERMAN[2], "Gefällt sie dir?", "magst du sie ?"])
+def test_the_reference_stays_as_the_set_has_it_whatever_the_document_says(tmp_path, german):
+    """Were it lower-cased or tokenised as the documents may be, and the wrong ones not, that would tell them apart."""
+    path = save(tmp_path / "set.json", [contrapro_item(3, 2)])
+    folder = documents(tmp_path / "docs", german=[*GERMAN[:2], german, *GERMAN[3:]])
+    (found,) = read_set([path], context_from=[folder], languages=("en", "de"))
+    assert (found.right, found.position) == ((GERMAN[2],), 2)
 
 
 def test_of_long_documents_only_the_surroundings_are_kept(tmp_path):
@@ -269,6 +278,17 @@ def test_another_context_begins_another_item(tmp_path):
     ]
 
 
+def test_neighbours_with_the_same_source_are_told_apart_by_a_translation_that_comes_again(tmp_path):
+    rows = [("It is.", f"{pronoun} ist.") for pronoun in ("Er", "Sie", "Es", "Sie", "Er", "Es")]
+    assert [(item.right, item.wrong) for item in read_set(text_set(tmp_path, rows))] == [
+        (("Er ist.",), (("Sie ist.",), ("Es ist.",))),
+        (("Sie ist.",), (("Er ist.",), ("Es ist.",))),
+    ]
+    rows = [*rows[:3], *rows[4:]]  # Er, Sie, Es; Er, Es. Or is it Er, Sie; Es, Er, Es?
+    said = refused(*text_set(tmp_path / "odd", rows))
+    assert "mini.text.de, line 4: another item with the same source" in said and "--context-from" in said
+
+
 def test_a_wrong_one_that_is_the_same_is_a_tie_and_no_other_item(tmp_path):
     rows = [("It is.", "Er ist."), ("It is.", "Er ist."), ("It was.", "Er war."), ("It was.", "Es war.")]
     found = read_set(text_set(tmp_path, rows))
@@ -294,7 +314,7 @@ def test_bad_text_files(tmp_path):
     assert "no items" in refused(*text_set(tmp_path / "none", []))
     flawed = text_set(tmp_path / "flawed", [("a\x07b", "b"), ("a\x07b", "c")])
     assert read_set(flawed)[0].source == ("a b",)
-    Path(flawed[0]).write_bytes(b"a\xffb\n" * 2)
+    Path(flawed[0]).write_bytes(b"a\x07b\xff\n" * 2)  # a control character hides no other flaw
     assert "mini.text.en, line 1: byte 0xFF" in refused(*flawed)
 
 
@@ -372,6 +392,8 @@ def test_bad_bawden_blocks(tmp_path):
     short = {"1": {"examples": [{"src": ["a", "b"], "trg": {"correct": ["a"], "incorrect": ["a", "c"]}}]}}
     assert "item 1:" in refused(save(tmp_path / "b.json", short))
     assert "not an object of blocks" in refused(save(tmp_path / "c.json", []), layout="bawden")
+    letters = {"1": {"src": "ab", "trg": [{"type": "m.sg", "correct": "ab", "incorrect": "ac"}]}}
+    assert "'ab' where a list of sentences should be" in refused(save(tmp_path / "d.json", letters))
 
 
 def voita_item(*candidates: str, true: Any = 0, source: str = "A . _eos B . _eos C .") -> dict[str, Any]:

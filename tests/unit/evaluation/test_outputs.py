@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -361,7 +362,18 @@ MISFITS = {
         r"document court: expected 3 sentences, found 2",
     ),
     "a dataset without translations": (wmt(("src", SOURCES), ("ref", TARGETS)), r"document court: no <hyp>"),
-    "a wrong number of columns": (tsv(SAID) + "market\ta\tb\tc\n", r"line 6: 4 columns where there should be 2 or 3"),
+    "a wrong number of columns": (
+        "court\ta\tb\tc\n" + tsv(SAID),
+        r"line 1, document court: 4 columns where there should be 2 or 3",
+    ),
+    "a row without its translation": (
+        tsv(SOURCES, SAID).replace("\tHe puts his dress.", ""),
+        r"line 2, document court: 2 columns where there should be 3\n",
+    ),
+    "a row with a source where the others have none": (
+        tsv(SAID) + "market\ta\tb\n",
+        r"line 6, document market: 3 columns where there should be 2\n",
+    ),
     "no document id": (tsv(SAID) + "\tb\n", r"line 6: no document id"),
     "a document that comes again": (
         tsv(SAID) + "court\tmore\n",
@@ -396,7 +408,10 @@ def test_translations_that_do_not_fit_are_refused_with_the_place(case, tmp_path,
 
 
 def test_a_source_may_be_spaced_and_cased_otherwise(tmp_path, references):
-    retold = {name: tuple(f"  {s.upper()} !" for s in sentences) for name, sentences in SOURCES.items()}
+    def escaped(text: str) -> str:
+        return unicodedata.normalize("NFD", text.upper()).replace("'", " &apos;")
+
+    retold = {name: tuple(f"  {escaped(s)} !" for s in sentences) for name, sentences in SOURCES.items()}
     (output,) = read_outputs([write(tmp_path / "out.tsv", tsv(retold, SAID))], references)
     assert output.sentences == flat(SAID)
 

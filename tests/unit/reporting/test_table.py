@@ -208,6 +208,17 @@ def test_the_caption_is_the_title_and_the_notes_as_sentences():
     assert r"\caption{Effect of x. multi-bleu: case:lc\textbar{}nrefs:4. A sentence.}" in table.latex()
 
 
+def test_latex_that_is_wide_is_made_to_fit_and_one_that_is_long_goes_on_over_pages():
+    assert r"\resizebox" not in sample(("a", "1", "2")).latex()
+    wide = wide_table().latex()
+    assert wide.startswith("\\begin{table*}") and r"\resizebox{\textwidth}{!}{%" in wide and balanced(wide)
+    long = sample(*((f"row {number}", "1", "2") for number in range(100))).latex()
+    assert long.startswith(r"\begin{longtable}") and "{table" not in long and balanced(long)
+    assert long.count(r"\caption") == 1 and all(f"row {number} &" in long for number in range(100))
+    # What is said at the head of each page ends with \endhead, what is said at its foot with \endfoot.
+    assert long.index(r"\caption") < long.index(r"\endhead") < long.index(r"\endfoot") < long.index("row 0 &")
+
+
 # ---- narrow terminals ----
 
 
@@ -233,6 +244,13 @@ def test_figures_are_not_broken_by_a_narrow_terminal(width):
             assert shown.count(f" {cell} ") >= 3, cell
     assert shown.count("encoder") == shown.count("none") >= 2  # every part says whose figures they are
     assert [word for column in table.columns for word in column.name.split() if f" {word} " not in shown] == []
+
+
+def test_labels_give_way_to_figures():
+    table = Table("Narrow", (Column("metric", text=True), Column("system", text=True), Column("95 %"), Column("p")))
+    table.add("BLEU", "a-system-with-a-name-of-some-length", "[−1.21, +1.94]", "0.1234")
+    for width in (40, 50, 60, 70):
+        assert " [−1.21, +1.94] " in printed(table, width)
 
 
 def test_a_wide_terminal_shows_a_table_in_one_piece():
