@@ -20,3 +20,9 @@ def choose_device(name: str) -> torch.device:
     except (RuntimeError, AssertionError) as error:
         reason = str(error).splitlines()[0]
         raise DocnmtError(f"device {name}: {reason}\n  Use cpu, cuda or auto.") from None
+
+
+def set_threads(count: int) -> None:
+    """As many as a recipe says; 0 leaves it to torch."""
+    if count:
+        torch.set_num_threads(count)

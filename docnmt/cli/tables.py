@@ -42,6 +42,7 @@ def add(verbs: Verbs) -> None:
 def run_tables(options: argparse.Namespace) -> None:
     from rich.console import Console
 
+    from docnmt.device import set_threads
     from docnmt.experiments.job import PAPER, Job
     from docnmt.files_on_disk import write_atomically, write_json
     from docnmt.progress import Progress
@@ -51,7 +52,9 @@ def run_tables(options: argparse.Namespace) -> None:
             "docnmt tables is one process\n  Run it without torchrun; torchrun is for single models (docnmt train)."
         )
     console = Console()
-    job = Job(recipe_of(options), options.only or PAPER, options.seeds, Progress(), console)
+    recipe = recipe_of(options)
+    set_threads(recipe.hardware.threads)  # for what is timed, too
+    job = Job(recipe, options.only or PAPER, options.seeds, Progress(), console)
     written = [path for path in (options.json, options.markdown, options.latex, options.html) if path]
     if options.dry_run:
         if written:

@@ -69,12 +69,15 @@ class _Training:
         first = Stream(self.examples, config.batch_tokens, run.recipe.seed).epoch(0)[: BATCHES * (ROUNDS + 1)]
         self.batches = itertools.cycle(first)
         self.words_a_token = _words_a_token(prepared, loaded)
+        self.autocast = torch.autocast(self.device.type, torch.bfloat16, enabled=run.recipe.hardware.bf16)
 
     def words_a_second(self) -> float:
         tokens, started = 0, time.perf_counter()
         for rows in itertools.islice(self.batches, BATCHES):
             tokens += int(self.examples.own_lengths[rows].sum())
-            self.model.loss(self.examples.batch(rows.tolist(), self.device), 0.1)[0].backward()
+            with self.autocast:
+                loss = self.model.loss(self.examples.batch(rows.tolist(), self.device), 0.1)[0]
+            loss.backward()
             self.model.zero_grad()
         if self.device.type == "cuda":  # which goes on by itself after it was told what to do
             torch.cuda.synchronize()
@@ -125,7 +128,8 @@ def efficiency_table(speeds: dict[str, Speed], recipe: Recipe) -> Table:
 
 
 def setting(recipe: Recipe) -> str:
-    device = f"{choose_device(recipe.hardware.device)} ({torch.get_num_threads()} threads)"
+    threads = torch.get_num_threads()
+    device = f"{choose_device(recipe.hardware.device)} ({threads} thread{'s' * (threads > 1)})"
     return (
         f"{device}, median of {ROUNDS} interleaved rounds, beam {recipe.decoding.beam}, training without the "
         "optimiser's step."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import torch
 
 from docnmt.config import CORPUS_PATHS, ContextConfig, Recipe
 from docnmt.corpora.batches import make_batch
-from docnmt.corpora.contexts import Neighbours
+from docnmt.corpora.contexts import Context, Neighbours
 from docnmt.corpora.prepare import Prepared
 from docnmt.corpora.subwords import BOS, EOS
 from docnmt.device import choose_device
@@ -44,6 +45,29 @@ class Shape:
         return cls(recipe.subwords.vocabulary, recipe.subwords.vocabulary, 27, 30)
 
 
+@dataclass(frozen=True)
+class Sentences:
+    """A few, all the same one."""
+
+    source: Sequence[int]
+    target: Sequence[int]
+    context: Context | None
+
+    @property
+    def tokens(self) -> int:
+        """Of one of them, end marks included."""
+        return len(self.source) + len(self.target) + 2 + len(self.context or ())
+
+    @property
+    def count(self) -> int:
+        return max(1, SAMPLE_TOKENS // self.tokens)
+
+    def batch(self, device: torch.device) -> Batch:
+        contexts = None if self.context is None else [self.context] * self.count
+        sources, targets = [[*self.source, EOS]] * self.count, [self.target] * self.count
+        return make_batch(sources, contexts, targets, BOS, EOS, device)
+
+
 class Stopwatch:
     """Seconds an update, measured once for runs that cost the same."""
 
@@ -57,21 +81,28 @@ class Stopwatch:
     def _update(self, run: Run) -> float:
         recipe = run.recipe
         step = recipe.document if run.step == "document" else recipe.sentence
-        context = recipe.context if run.step == "document" else ContextConfig(kind="none")
+        read = filling = recipe.context if run.step == "document" else ContextConfig(kind="none")
+        if run.step == "document":  # where the contexts that are read are not those that fill the batches
+            if recipe.document.batches_for >= 0:
+                filling = replace(filling, previous=recipe.document.batches_for)
+            if recipe.document.context_from == "none":
+                read = replace(read, previous=0, following=0)
         frozen = run.start is not None and recipe.document.freeze
         # All that makes no difference to the time is made the same.
-        alike = replace(Recipe(), model=recipe.model, context=context, hardware=recipe.hardware, seed=int(frozen))
+        alike = replace(Recipe(), model=recipe.model, context=read, hardware=recipe.hardware, seed=int(frozen))
         if alike not in self._known:
-            self._known[alike] = self._token_seconds(recipe, context, frozen)
-        return self._known[alike] * step.batch_tokens * step.accumulation
+            self._known[alike] = self._sentence_seconds(recipe, read, frozen)
+        sentences = step.batch_tokens * step.accumulation / self._sentences(recipe, filling).tokens
+        return self._known[alike] * sentences
 
-    def _token_seconds(self, recipe: Recipe, context: ContextConfig, frozen: bool) -> float:
+    def _sentence_seconds(self, recipe: Recipe, context: ContextConfig, frozen: bool) -> float:
         device = choose_device(recipe.hardware.device)
         model = build(recipe, context, self.shape).to(device)
         if frozen:
             for _, parameter in model.sentence_parameters():
                 parameter.requires_grad_(False)
-        batch, tokens = self._batch(recipe, context, device)
+        sentences = self._sentences(recipe, context)
+        batch = sentences.batch(device)
         autocast = torch.autocast(device.type, torch.bfloat16, enabled=recipe.hardware.bf16)
         for _ in range(2):  # the first one warms up
             started = time.perf_counter()
@@ -80,10 +111,10 @@ class Stopwatch:
             loss.backward()
             if device.type == "cuda":
                 torch.cuda.synchronize()
-        return (time.perf_counter() - started) / tokens
+        return (time.perf_counter() - started) / sentences.count
 
-    def _batch(self, recipe: Recipe, context: ContextConfig, device: torch.device) -> tuple[Batch, int]:
-        """Sentences of the usual length, each with all the context that the system takes; and how many tokens."""
+    def _sentences(self, recipe: Recipe, context: ContextConfig) -> Sentences:
+        """Of the usual length, with all the context that the system takes."""
         shape, random = self.shape, torch.Generator().manual_seed(1)
 
         def sentences(count: int, length: int, vocabulary: int) -> list[list[int]]:
@@ -101,10 +132,7 @@ class Stopwatch:
             rule = system_of(recipe.model.kind, context.kind).rule(context)(context.spec, context.max_tokens, BOS, EOS)
             around = rule.context(neighbours)
             source, target = [*rule.source(source, neighbours)], [*rule.target(target, neighbours)]
-        tokens = len(source) + len(target) + 2 + len(around or ())
-        count = max(1, SAMPLE_TOKENS // tokens)
-        contexts = None if around is None else [around] * count
-        return make_batch([[*source, EOS]] * count, contexts, [target] * count, BOS, EOS, device), count * tokens
+        return Sentences(source, target, around)
 
 
 def build(recipe: Recipe, context: ContextConfig, shape: Shape) -> TranslationModel:

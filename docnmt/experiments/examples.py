@@ -61,8 +61,9 @@ def examples_table(examples: list[Example]) -> Table:
         }
         for number, (name, text) in enumerate(rows.items()):
             table.add(name, text, rule=number == 0 and bool(table.rows))
-    won = any(example.gain > 0 for example in examples)
-    chosen = f"The {WINNERS} test sentences with a context that gained most" if won else "No test sentence gained"
-    lost = "the one that lost most" if any(example.gain < 0 for example in examples) else "none that lost"
-    table.notes.append(f"{chosen} in sentence chrF over the sentence model, and {lost}.")
+    won, lost = (sum(sign * example.gain > 0 for example in examples) for sign in (1, -1))
+    gained = {0: "No test sentence with a context gained", 1: "The test sentence with a context that gained most"}
+    chosen = gained.get(won, f"The {won} test sentences with a context that gained most")
+    last = "the one that lost most" if lost else "none that lost"
+    table.notes.append(f"{chosen} in sentence chrF over the sentence model, and {last}.")
     return table

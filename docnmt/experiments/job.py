@@ -15,14 +15,13 @@ from docnmt.errors import DocnmtError
 from docnmt.evaluation.breakdown import signature_notes
 from docnmt.evaluation.comparison import few_note
 from docnmt.evaluation.contrastive.items import Item
-from docnmt.evaluation.metrics import Metric
 from docnmt.evaluation.significance import Difference
 from docnmt.experiments.efficiency import Speed, efficiency_table, measure
 from docnmt.experiments.estimate import Shape, Stopwatch, missing_files
 from docnmt.experiments.examples import examples_table, find_examples
 from docnmt.experiments.plan import planned
 from docnmt.experiments.runs import Run, Workshop, all_needed
-from docnmt.experiments.scores import Parts, Score, Scoreboard, metric_of, parts_of
+from docnmt.experiments.scores import Parts, Score, Scoreboard, gain_word, metric_of, parts_of
 from docnmt.experiments.system_comparison import all_systems, read_questions, systems_table
 from docnmt.experiments.tables import TABLES, PaperTable, Row, Systems, make_table, needed_by
 from docnmt.experiments.translations import Translations
@@ -74,11 +73,10 @@ class Job:
                 "  Take them out of the recipe."
             )
         kinds = (self.recipe.model.kind, self.recipe.context.kind)
-        if kinds != ("transformer", "attention") and any(name in TABLES for name in self.names):
+        if kinds != ("transformer", "attention"):
             raise DocnmtError(
-                f"the paper's tables are about its own model, and the recipe's is {' with '.join(kinds)}\n"
-                f'  Set model.kind = "transformer" and context.kind = "attention", or name other tables with --only: '
-                f"{', '.join(name for name in NAMES if name not in TABLES)}."
+                f"the tables are about the paper's model, and the recipe's is {' with '.join(kinds)}\n"
+                f'  Set model.kind = "transformer" and context.kind = "attention"; --only {SYSTEMS} has every system.'
             )
         self.systems = Systems(self.recipe, self.seeds)
         self.tables = {name: make_table(name, self.systems) for name in self.names if name in TABLES}
@@ -92,19 +90,30 @@ class Job:
     def prepare(self) -> None:
         # What cannot be read or measured is found now, before hours of training.
         metric = metric_of(self.recipe)
+        self._check_documents()
         self.parts, self.questions = parts_of(self.recipe), self._questions()
         self.prepared = prepare(self.recipe, self.progress)
+        if self.tables and self.prepared.documents.card["documents"] < 2:
+            raise DocnmtError(
+                "data.documents is a single document: the controls take contexts from others\n"
+                "  Mark where documents begin: see docs/formats.md."
+            )
         self.workshop = Workshop(self.recipe, self.prepared, self.progress)
         self.scoreboard = Scoreboard(self.workshop, Translations(self.recipe, self.progress), metric)
 
     def check(self) -> None:
         """What `prepare` would find wrong with the recipe, as far as its files are there."""
         metric_of(self.recipe)
+        self._check_documents()
         named = self.recipe.data.dev and self.recipe.data.test
         if named and not any(role in ("dev", "test") for role, _ in missing_files(self.recipe)):
             parts_of(self.recipe)
         if Path(self.recipe.evaluation.contrastive).exists():
             self._questions()
+
+    def _check_documents(self) -> None:
+        if not self.recipe.data.documents:
+            raise DocnmtError("the tables need parallel documents\n  Set data.documents in the recipe.")
 
     def _questions(self) -> list[Item]:
         """The contrastive set, which one table alone asks for."""
@@ -158,7 +167,7 @@ def filled_in(table: PaperTable, parts: Parts, scoreboard: Scoreboard) -> Table:
         (
             *(Column(heading, text=True) for heading in table.headings),
             *(Column(part.title) for part in columns),
-            *(Column(heading) for heading in (f"{_gain(scoreboard.metric)} on {judged.title}", "95 %", "p")),
+            *(Column(heading) for heading in (f"{gain_word(scoreboard.metric)} on {judged.title}", "95 %", "p")),
             *(Column(f"paper: {heading}", paper=True) for heading in table.paper_columns),
         ),
     )
@@ -174,10 +183,6 @@ def filled_in(table: PaperTable, parts: Parts, scoreboard: Scoreboard) -> Table:
             result.add(*row.labels, *("-" for _ in columns), "", "", "", *figures, rule=row.rule)
     result.notes = _notes(table, parts, scoreboard, judged.title)
     return result
-
-
-def _gain(metric: Metric) -> str:
-    return "gain" if metric.higher_is_better else "difference"  # a gain with a minus would be read as a loss
 
 
 def _numbers(row: Row, scores: dict[str, Score], against: Difference | None) -> dict[str, Any]:
@@ -207,7 +212,7 @@ def _notes(table: PaperTable, parts: Parts, scoreboard: Scoreboard, judged: str)
     recipe = table.baseline[0].recipe
     notes = [
         *signature_notes([scoreboard.metric]),
-        f"{_gain(scoreboard.metric).capitalize()} over the sentence model on {judged} "
+        f"{gain_word(scoreboard.metric).capitalize()} over the sentence model on {judged} "
         f"({len(test.documents):,} documents, {len(test):,} sentences): "
         "interval by bootstrap, p by approximate randomisation, both over documents.",
         *(f"{note}." for note in few_note(len(test.documents), "documents")),

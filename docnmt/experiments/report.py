@@ -15,6 +15,7 @@ from docnmt.evaluation.context_gain.trace import gate_by_layer
 from docnmt.evaluation.significance import compare
 from docnmt.experiments.plots import Bar, Line, bar_plot, line_plot
 from docnmt.experiments.runs import Run
+from docnmt.experiments.scores import gain_word
 from docnmt.reporting.page import page, write_page
 from docnmt.reporting.table import Column, Table
 from docnmt.training.record import read_record
@@ -36,6 +37,8 @@ def write_report(path: Path, job: Job, tables: Sequence[Table]) -> None:
         "in italics are the paper's (Zhang et al., 2018), on other data: compare what follows from what, not their "
         "size."
     )
+    if job.seeds > 1:
+        lead += f" Scores are of {job.seeds} seeds; plots, gates, speeds and examples are of the first."
     parts: list[str | Table] = [f'<p class="lead">{html.escape(lead)}</p>', "<h2>Tables</h2>", *tables]
     parts += ["<h2>Learning curves</h2>", *learning_curves(job)]
     parts += ["<h2>Where the gain comes from</h2>", *gains(job)]
@@ -79,9 +82,10 @@ def gains(job: Job) -> list[str | Table]:
     places = np.array([place for document in test.documents for place in range(1, len(document) + 1)])
     filled = np.array([bool(sentence) for sentence in sources])
     figures: list[str | Table] = []
+    word = gain_word(job.scoreboard.metric).capitalize()
     for title, x, values, bins in (
-        ("Gain by sentence length", "source pieces", lengths, LENGTHS),
-        ("Gain by position in the document", "sentence", places, POSITIONS),
+        (f"{word} by sentence length", "source pieces", lengths, LENGTHS),
+        (f"{word} by position in the document", "sentence", places, POSITIONS),
     ):
         masks = {_range(*each): _inside(values, *each) & filled for each in bins}
         masks = {name: mask for name, mask in masks.items() if mask.sum() >= FEWEST}
@@ -114,7 +118,11 @@ def _gain_figure(job: Job, title: str, x: str, masks: dict[str, NDArray[np.bool_
             cells.append(f"{found.difference:+.2f}{known}")
         table.add(group, f"{int(mask.sum()):,}", *cells)
     table.notes.append(f"{metric.name} over the sentence model's, 95 % by bootstrap over documents.")
-    return [side_by_side(figure(bar_plot(title, x, f"{metric.name} gain", list(masks), series)), table.html())]
+    return [
+        side_by_side(
+            figure(bar_plot(title, x, f"{metric.name} {gain_word(metric)}", list(masks), series)), table.html()
+        )
+    ]
 
 
 def gates(job: Job) -> list[str | Table]:

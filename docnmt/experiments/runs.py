@@ -17,8 +17,8 @@ from docnmt.corpora.prepare import Prepared
 from docnmt.errors import DocnmtError
 from docnmt.progress import Progress
 from docnmt.training.checkpoint import Checkpoints, State
-from docnmt.training.loop import FREE_SETTINGS, LATER_SETTINGS
-from docnmt.training.steps import NOTHING, train
+from docnmt.training.loop import FREE_SETTINGS, LATER_SETTINGS, LENGTH_SETTINGS, RECORD_SETTINGS
+from docnmt.training.steps import NOTHING, sentence_stores, train
 
 
 @dataclass(frozen=True)
@@ -41,15 +41,22 @@ class Run:
         """
         recipe, config = self.recipe, getattr(self.recipe, self.step)
         context = recipe.context if self.step == "document" else ContextConfig(kind="none")
-        parts = {"model": recipe.model, "context": context, "step": config, "validation": recipe.validation}
+        parts = {"model": recipe.model, "context": context, "step": config}
         table: dict[str, Any] = {name: _changed(part) for name, part in parts.items()}
-        table["step"].pop("start_from", None)
-        if self.step == "sentence":
-            table["step"] = {key: value for key, value in table["step"].items() if key not in FREE_SETTINGS}
-        elif self.start is not None:
-            free = {key: getattr(self.start.recipe.sentence, key) for key in FREE_SETTINGS}
-            table["start"] = [self.start.settings(data), free]
+        table["validation"] = _choice(recipe)
+        left_out = ("start_from", *(FREE_SETTINGS if self.step == "sentence" else RECORD_SETTINGS))
+        table["step"] = {key: value for key, value in table["step"].items() if key not in left_out}
+        if self.start is not None:
+            length = {key: getattr(self.start.recipe.sentence, key) for key in LENGTH_SETTINGS}
+            table["start"] = [self.start.settings(data), length]
         return {"kind": self.step, "seed": recipe.seed, "bf16": recipe.hardware.bf16, "data": data, **table}
+
+
+def _choice(recipe: Recipe) -> dict[str, Any]:
+    """How the best update is chosen; by its loss, nothing that is translated meanwhile matters."""
+    if recipe.validation.metric == "loss":
+        return {"metric": "loss"}
+    return {**asdict(recipe.validation), "length_penalty": recipe.decoding.length_penalty}
 
 
 def _changed(part: Any) -> dict[str, Any]:
@@ -72,13 +79,16 @@ class Workshop:
         self.output = Path(recipe.output)
         stores = {"documents": prepared.documents, "sentences": prepared.sentences, "dev": prepared.dev}
         self.data: dict[str, str] = {name: store.card["key"] for name, store in stores.items()}
+        self._sentence_data = [store.card["key"] for store in sentence_stores(recipe, prepared)]
 
     def folder(self, run: Run) -> Path:
         settings = run.settings(self.data)
         if run.step == "sentence" and settings == self._own_sentence_step().settings(self.data):
             return self.output
-        key = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
-        return self.output / "runs" / f"{run.name}-{key[:12]}"
+        key = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:12]
+        runs = self.output / "runs"
+        known = sorted(runs.glob(f"*-{key}"))  # another table may call the same training by another name
+        return known[0] if known else runs / f"{run.name}-{key}"
 
     def model(self, run: Run) -> Path:
         return self.folder(run) / run.step / "model"
@@ -109,12 +119,13 @@ class Workshop:
         recipe, before = run.recipe, LATER_SETTINGS | state.settings
         wanted = {f"step.{key}": value for key, value in asdict(recipe.sentence).items()}
         wanted |= {f"model.{key}": value for key, value in asdict(recipe.model).items()}
-        wanted |= {"seed": recipe.seed, "bf16": recipe.hardware.bf16, "dev": self.data["dev"]}
+        wanted |= {f"validation.{key}": value for key, value in _choice(recipe).items()}
+        wanted |= {"seed": recipe.seed, "bf16": recipe.hardware.bf16}
+        wanted |= {"data": self._sentence_data, "dev": self.data["dev"]}
         wanted["step.cooldown"] = recipe.sentence.cooling(state.update)
-        del wanted["step.accumulation"]  # several processes count there, too
+        for key in (*RECORD_SETTINGS, "accumulation"):  # several processes count in the last one, too
+            del wanted[f"step.{key}"]
         changed = [key for key, value in wanted.items() if before.get(key, value) != value]
-        if not set(before.get("data", ())) <= set(self.data.values()):
-            changed.append("data")
         if changed:
             raise DocnmtError(
                 f"{self.output / run.step}: was trained with other settings than the recipe's: {', '.join(changed)}\n"
@@ -159,5 +170,8 @@ class Workshop:
 
 def all_needed(runs: list[Run]) -> list[Run]:
     """The runs and what they start from, each once, in an order in which they can be trained."""
-    needed = dict.fromkeys(each for run in runs for each in (run.start, run) if each is not None)
-    return sorted(needed, key=lambda run: run.step != "sentence")
+    needed: dict[tuple[int, str], Run] = {}
+    for each in (each for run in runs for each in (run.start, run) if each is not None):
+        # Two tables may call the same training by two names.
+        needed.setdefault((each.updates, json.dumps(each.settings({}), sort_keys=True)), each)
+    return sorted(needed.values(), key=lambda run: run.step != "sentence")

@@ -50,6 +50,10 @@ class Parts:
     whole: Part  # all test documents
 
 
+def gain_word(metric: Metric) -> str:
+    return "gain" if metric.higher_is_better else "difference"  # a gain with a minus would be read as a loss
+
+
 def metric_of(recipe: Recipe) -> Metric:
     return make_metric(recipe.evaluation.metric, language=recipe.data.target_language)
 

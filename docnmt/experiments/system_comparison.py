@@ -18,6 +18,7 @@ from docnmt.evaluation.contrastive.layouts import read_set
 from docnmt.experiments.efficiency import Speed, setting
 from docnmt.experiments.rivals import BASES, MODELS, RIVALS
 from docnmt.experiments.runs import Run
+from docnmt.experiments.scores import gain_word
 from docnmt.experiments.tables import Systems
 from docnmt.reporting.table import Column, Table
 
@@ -147,7 +148,9 @@ def _table(
 ) -> Table:
     board, whole = job.scoreboard, job.parts.whole
     columns = [Column(name, text=True) for name in ("System", "Model", "Context")]
-    columns += map(Column, (board.metric.name, "gain", "95 %", "p", f"{board.metric.name} shuffled", *headings))
+    columns += map(
+        Column, (board.metric.name, gain_word(board.metric), "95 %", "p", f"{board.metric.name} shuffled", *headings)
+    )
     columns += [Column("context words shuffled")] if headings else []
     columns += map(Column, ("updates", "parameters", "added", "training", "decoding"))
     table = Table("All systems, each after the same step 1 of its base", columns)
@@ -201,8 +204,9 @@ def _notes(job: Job, answers: dict[str, Answers]) -> list[str]:
     recipe, test = job.recipe, job.parts.whole.test
     notes = [
         *signature_notes([job.scoreboard.metric]),
-        f"Gain over the system's own base on {len(test.documents):,} documents, {len(test):,} "
-        "sentences: interval by bootstrap, p by approximate randomisation, both over documents.",
+        f"{gain_word(job.scoreboard.metric).capitalize()} over the system's own base on {len(test.documents):,} "
+        f"documents, {len(test):,} sentences: interval by bootstrap, p by approximate randomisation, both over "
+        "documents.",
         "Updates: of step 1 for a base, of step 2 for the others, which start from their base's.",
         "Shuffled: the same model, decoded or asked with contexts of other documents.",
     ]

@@ -21,7 +21,7 @@ _LATEX = {c: f"\\{c}" for c in "&%$#_{}"} | {
     "\\": r"\textbackslash{}",
     "±": r"$\pm$",
     "−": "$-$",
-    "|": r"\textbar{}",
+    "|": r"\textbar\allowbreak{}",  # signatures are long
     "<": "$<$",
     ">": "$>$",
     "≥": r"$\geq$",
@@ -163,7 +163,7 @@ class Table:
         tabular = [rf"\begin{{tabular}}{{{layout}}}", *head, *lines, r"\bottomrule", r"\end{tabular}"]
         kind = "table"
         if sum(min(_LONG, max(map(cell_len, self._cells(k)))) + 2 for k in range(len(self.columns))) > _WIDE:
-            kind, tabular = "table*", [r"\resizebox{\textwidth}{!}{%", *tabular, "}"]
+            kind, tabular = "table*", [r"\resizebox{\textwidth}{!}{" + tabular[0], *tabular[1:-1], tabular[-1] + "}"]
         return "\n".join([rf"\begin{{{kind}}}", r"\centering", *tabular, caption, rf"\end{{{kind}}}", ""])
 
     def _latex_column(self, k: int) -> str:

@@ -34,20 +34,25 @@ from docnmt.training.record import Record
 from docnmt.training.schedule import cooled, learning_rate
 from docnmt.training.validation import Validation
 
-# Settings that may change between the parts of a run: they say how long it goes on, not what it computes. (Once the
-# rate falls towards the end, `updates` does: `step.cooldown` in a state holds from where to where, None before.)
-FREE_SETTINGS = ("updates", "patience", "checkpoint_every", "average")
+# Settings that say how long a run goes on. (Once the rate falls towards the end, `updates` determines what is computed:
+# `step.cooldown` in a state holds from where to where, None before.)
+LENGTH_SETTINGS = ("updates", "patience")
+# Settings that say what is written down meanwhile.
+RECORD_SETTINGS = ("log_every", "checkpoint_every")
+FREE_SETTINGS = (*LENGTH_SETTINGS, *RECORD_SETTINGS)  # may change between the parts of a run
 # Settings that came later than some checkpoints: what a run did before they had a name.
 LATER_SETTINGS: dict[str, Any] = {
     "step.corpora": "all",
     "step.context_from": "own",
     "step.batches_for": -1,
+    "step.average": 1,
     "model.kind": "transformer",
     "context.translate_previous": False,
     "context.cache_words": 100,
     "context.topic_words": 200,
     "context.dropout": -1.0,
     "step.cooldown": None,
+    "validation.length_penalty": 0.6,
 }
 
 

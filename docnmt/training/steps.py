@@ -20,7 +20,7 @@ from docnmt.corpora.prepare import Prepared, prepare
 from docnmt.corpora.readers import read_corpus
 from docnmt.corpora.store import TokenStore
 from docnmt.corpora.subwords import BOS, EOS
-from docnmt.device import choose_device
+from docnmt.device import choose_device, set_threads
 from docnmt.document import NO_CONTEXT, ParallelDocument
 from docnmt.errors import DocnmtError, SkipBad, raise_bad
 from docnmt.model.base import TranslationModel
@@ -53,8 +53,7 @@ class Run:
 def train(recipe: Recipe, steps: tuple[str, ...], progress: Progress, folder: Path | None = None) -> dict[str, Path]:
     """Runs the named steps in order and returns the model folder of each; they lie in `folder`, or the output's."""
     device = choose_device(recipe.hardware.device)
-    if recipe.hardware.threads:
-        torch.set_num_threads(recipe.hardware.threads)
+    set_threads(recipe.hardware.threads)
     group = join_group(device)
     if not group.first:
         progress = Progress(quiet=True)
@@ -95,11 +94,16 @@ def sentence_step(run: Run) -> Path:
     recipe = run.recipe
     run.progress.say("step 1: the sentence model, on all sentence pairs")
     model = _new_model(recipe.seed, recipe.model, ContextConfig(kind="none"), run)
-    corpora = (run.prepared.sentences, run.prepared.documents) if recipe.sentence.corpora == "all" else ()
-    stores = [store for store in corpora or (run.prepared.documents,) if len(store)]
+    stores = sentence_stores(recipe, run.prepared)
     if not stores:
         raise DocnmtError('sentence.corpora = "documents", but there are none\n  Set data.documents in the recipe.')
     return _train_and_save("sentence", run, model, stores, recipe.sentence, {})
+
+
+def sentence_stores(recipe: Recipe, prepared: Prepared) -> list[TokenStore]:
+    """What step 1 is trained on."""
+    corpora = [prepared.sentences, prepared.documents] if recipe.sentence.corpora == "all" else [prepared.documents]
+    return [store for store in corpora if len(store)]
 
 
 def document_step(run: Run) -> Path:
@@ -230,6 +234,8 @@ def _settings(
     flat |= {f"validation.{key}": value for key, value in asdict(recipe.validation).items()}
     flat |= {"seed": recipe.seed, "data": [store.card["key"] for store in stores], "dev": dev.card["key"]}
     flat["bf16"] = recipe.hardware.bf16
+    if recipe.validation.metric == "bleu":
+        flat["validation.length_penalty"] = recipe.decoding.length_penalty
     # P processes with accumulation A take the batches of one with P x A: either may take up the other's run.
     flat["step.accumulation"] = config.accumulation * group.size
     return flat | notes

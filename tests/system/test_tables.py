@@ -337,11 +337,22 @@ def test_a_longer_step_1_is_trained_further_and_what_builds_on_it_is_new(toy, do
     assert refused.code == 2 and "47 updates, the recipe says 45" in refused.err
 
 
-@pytest.mark.parametrize("setting", ["sentence.warmup=9", "model.filter_width=16", "seed=5"])
+def test_what_determines_nothing_trains_nothing(toy, done, tmp_path):
+    output = copied(done, tmp_path)
+    before = state_of(output)
+    settings = [f"{step}.{every}_every=4" for step in ("sentence", "document") for every in ("log", "checkpoint")]
+    again = toy.tables(output, "--only", "example", settings=(*settings, "validation.decode=true"))
+    assert again.code == 0 and state_of(output) == before, again.err
+
+
+@pytest.mark.parametrize(
+    "setting",
+    ["sentence.warmup=9", "model.filter_width=16", "seed=5", "sentence.average=3", "validation.metric=bleu"],
+)
 def test_a_sentence_model_of_another_recipe_is_not_taken_for_the_recipes_own(toy, done, tmp_path, setting):
     output = copied(done, tmp_path)
     before = state_of(output)
-    refused = toy.tables(output, "--only", "example", settings=(setting,))
+    refused = toy.tables(output, "--only", "example", settings=(setting, "validation.decode=true"))
     assert refused.code == 2 and "other settings" in refused.err and setting.partition("=")[0][-4:] in refused.err
     assert state_of(output) == before
 
@@ -492,6 +503,19 @@ def test_the_report_has_learning_curves_with_and_without_context_and_the_control
 def test_the_report_tells_the_gates_of_every_layer(done):
     shares = re.findall(r'<td class="text">((?:en|de)coder \d)</td><td>(0\.\d+)</td>', done.html)
     assert [name for name, _ in shares] == ["encoder 1", "decoder 1"]
+
+
+@pytest.mark.parametrize(
+    ("documents", "told"),
+    [(None, "the tables need parallel documents"), ("alone.tsv", "data.documents is a single document")],
+)
+def test_what_step_2_would_lack_is_found_before_step_1_is_trained(toy, tmp_path, documents, told):
+    (tmp_path / "alone.tsv").write_text("d\tla\tthe\n" * 9, encoding="utf-8")
+    files = "[]" if documents is None else json.dumps([str(tmp_path / documents)])
+    refused = toy.tables(tmp_path / "run", "--only", "gating", settings=(f"data.documents={files}",))
+    assert refused.code == 2 and told in refused.err and "step 1" not in refused.err
+    dry = toy.tables(tmp_path / "run", "--only", "gating", "--dry-run", settings=("data.documents=[]",))
+    assert dry.code == 2 and "the tables need parallel documents" in dry.err
 
 
 def test_a_report_without_matplotlib_is_refused_before_anything_is_trained(toy, tmp_path, monkeypatch):

@@ -70,7 +70,7 @@ def test_before_there_is_data_the_recipe_tells_the_vocabulary():
 
 @pytest.fixture
 def watch(monkeypatch) -> Stopwatch:
-    """One that does not look at the clock but counts: a token takes a second."""
+    """One that does not look at the clock but counts: a sentence takes a second."""
     stopwatch = Stopwatch(SHAPE)
     stopwatch.timed = []
 
@@ -78,7 +78,7 @@ def watch(monkeypatch) -> Stopwatch:
         stopwatch.timed.append((context, frozen))
         return 1.0
 
-    monkeypatch.setattr(stopwatch, "_token_seconds", second)
+    monkeypatch.setattr(stopwatch, "_sentence_seconds", second)
     return stopwatch
 
 
@@ -98,23 +98,38 @@ def test_runs_that_cost_the_same_are_timed_once(watch):
         for seed in (1, 2):
             watch.seconds(runs_of(replace(SMALL, seed=seed))[name], 10)
     none = ContextConfig(kind="none")
-    assert watch.timed == [(none, False), (SMALL.context, True), (SMALL.context, False)]
+    without = replace(SMALL.context, previous=0)  # what the control reads
+    assert watch.timed == [(none, False), (SMALL.context, True), (without, True), (SMALL.context, False)]
+
+
+def test_where_sentences_are_the_same_in_each_update_a_longer_context_takes_longer(monkeypatch):
+    """Whatever fills the batches, time goes with what is read: here a second for each sentence of the context."""
+    stopwatch = Stopwatch(SHAPE)
+    monkeypatch.setattr(stopwatch, "_sentence_seconds", lambda recipe, context, frozen: 1.0 + context.previous)
+    systems = Systems(SMALL)
+    named = {f"previous-{n}": systems.document(f"previous-{n}", previous=n) for n in (1, 3)}
+    named |= {"own": systems.document(), "none": systems.control("none"), "shuffled": systems.control("shuffled")}
+    taken = {name: stopwatch.seconds(runs[0], 1) for name, runs in named.items()}
+    a_sentence = taken["none"]
+    expected = {"previous-1": 2, "own": 3, "previous-3": 4, "none": 1, "shuffled": 3}
+    assert taken == pytest.approx({name: count * a_sentence for name, count in expected.items()})
 
 
 def test_a_batch_has_the_sentences_and_contexts_that_the_recipe_means():
     watch = Stopwatch(SHAPE)
-    plain, _ = watch._batch(SMALL, ContextConfig(kind="none"), torch.device("cpu"))
-    assert plain.context is None
+    device = torch.device("cpu")
+    assert watch._sentences(SMALL, ContextConfig(kind="none")).batch(device).context is None
     for previous in (1, 3):
         context = ContextConfig(previous=previous)
         assert context.spec == ContextSpec(previous)
-        batch, tokens = watch._batch(SMALL, context, torch.device("cpu"))
+        sentences = watch._sentences(SMALL, context)
+        batch = sentences.batch(device)
         assert batch.context.segments.lengths.unique().tolist() == [5 * previous + 1]
         assert batch.source.segments.lengths.unique().tolist() == [6]
         assert batch.target_in.segments.lengths.unique().tolist() == [7]
         total = sum(len(part.tokens) for part in (batch.source, batch.context, batch.target_in))
-        assert 900 < total == tokens <= 1000
-    trimmed, _ = watch._batch(SMALL, ContextConfig(previous=3, max_tokens=5), torch.device("cpu"))
+        assert 900 < total == sentences.tokens * sentences.count <= 1000
+    trimmed = watch._sentences(SMALL, ContextConfig(previous=3, max_tokens=5)).batch(device)
     assert trimmed.context.segments.lengths.unique().tolist() == [5]
 
 

@@ -19,7 +19,7 @@ def bins(monkeypatch, documents: list[tuple[str, ...]]) -> dict[str, dict[str, i
         [[sentence for sentences in documents for sentence in sentences]],
     )
     job = SimpleNamespace(
-        scoreboard=SimpleNamespace(metric=SimpleNamespace(segment="sentence")),
+        scoreboard=SimpleNamespace(metric=SimpleNamespace(segment="sentence", higher_is_better=True)),
         parts=SimpleNamespace(whole=SimpleNamespace(test=test)),
         prepared=SimpleNamespace(source=SimpleNamespace(encode=lambda texts: [list(text) for text in texts])),
     )

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from docnmt.config import ContextConfig, DataConfig, DocumentStepConfig, Recipe
+from docnmt.config import ContextConfig, DataConfig, DecodingConfig, DocumentStepConfig, Recipe, ValidationConfig
 from docnmt.corpora.files import CorpusFiles
 from docnmt.errors import DocnmtError
 from docnmt.experiments.runs import Run, Standing, Workshop, all_needed
@@ -22,8 +22,16 @@ DEFAULT = Recipe()
 KEYS = {"documents": "key-d", "sentences": "key-s", "dev": "key-v"}
 
 
+class Store:
+    def __init__(self, key: str):
+        self.card = {"key": key}
+
+    def __len__(self) -> int:
+        return len(self.card["key"])  # a store without a key has nothing in it
+
+
 def prepared(**keys: str) -> Any:
-    return SimpleNamespace(**{name: SimpleNamespace(card={"key": key}) for name, key in (KEYS | keys).items()})
+    return SimpleNamespace(**{name: Store(key) for name, key in (KEYS | keys).items()})
 
 
 def workshop(recipe: Recipe, **keys: str) -> Workshop:
@@ -83,18 +91,29 @@ ALL_CHANGES = every_change(
     "model", "context", "sentence", "document", "validation", "decoding", "evaluation", "hardware"
 )
 # How long step 1 goes on is no part of its own hash, as it may be given more, but of what builds on it.
-FREE = {"sentence.updates", "sentence.patience", "sentence.checkpoint_every", "sentence.average"}
+FREE = {"sentence.updates", "sentence.patience"}
+# What is written down on the way; where documents start from, which is told by the run and not by the recipe; and
+# what is translated on the way, where the dev loss decides.
+IDLE = {f"{step}.{every}_every" for step in ("sentence", "document") for every in ("log", "checkpoint")}
+IDLE |= {"document.start_from", "validation.decode", "validation.beam"}
 
 
 @pytest.mark.parametrize(("name", "recipe"), ALL_CHANGES, ids=[name for name, _ in ALL_CHANGES])
 def test_a_run_changes_with_every_setting_that_determines_it_and_with_no_other(name, recipe):
     section = name.partition(".")[0]
-    matters = section in ("model", "validation") or name == "hardware.bf16"
+    matters = name not in IDLE and (section in ("model", "validation") or name == "hardware.bf16")
     changed = sentence_run(recipe).settings(KEYS) != sentence_run().settings(KEYS)
-    assert changed == (matters or (section == "sentence" and name not in FREE))
+    assert changed == (matters or (section == "sentence" and name not in FREE | IDLE))
     changed = document_run(recipe).settings(KEYS) != document_run().settings(KEYS)
-    # Where a document step starts from is told by the run, not by the recipe.
-    assert changed == (matters or (section in ("sentence", "context", "document") and name != "document.start_from"))
+    assert changed == (matters or (section in ("sentence", "context", "document") and name not in IDLE))
+
+
+def test_where_translations_decide_how_they_are_made_matters():
+    by_bleu = Recipe(validation=ValidationConfig(metric="bleu"))
+    wider = replace(by_bleu, validation=ValidationConfig(metric="bleu", beam=4))
+    longer = replace(by_bleu, decoding=DecodingConfig(length_penalty=1.0))
+    for run in (sentence_run, document_run):
+        assert len({json.dumps(run(each).settings(KEYS), sort_keys=True) for each in (by_bleu, wider, longer)}) == 3
 
 
 def test_another_base_is_another_run():
@@ -171,6 +190,15 @@ def test_every_other_run_has_a_folder_of_its_own():
         assert shop.model(run) == folder / run.step / "model"
 
 
+def test_the_same_training_is_found_whatever_it_is_called(tmp_path):
+    recipe = Recipe(output=str(tmp_path))
+    shop, run = workshop(recipe), document_run(recipe)
+    folder = shop.folder(replace(run, name="layers-1"))
+    assert folder.name.startswith("layers-1-") and shop.folder(run).name.startswith("document-")
+    folder.mkdir(parents=True)
+    assert shop.folder(run) == folder
+
+
 def test_other_data_is_another_folder():
     run = document_run(Recipe(output="out"))
     assert workshop(run.recipe).folder(run) != workshop(run.recipe, documents="other").folder(run)
@@ -240,17 +268,27 @@ def test_a_sentence_model_with_more_updates_than_the_recipe_says_is_not_passed_o
         ({"seed": 7}, "seed"),
         ({"dev": "other"}, "dev"),
         ({"data": ["key-s", "other"]}, "data"),
+        ({"data": ["key-d"]}, "data"),  # sentence pairs have come in since
+        ({"step.average": 3}, "step.average"),
+        ({"step.corpora": "documents"}, "step.corpora"),
+        ({"validation.metric": "bleu"}, "validation.metric"),
     ],
 )
 def test_the_folder_of_the_recipes_own_sentence_model_has_no_hash_and_is_looked_into(
     recipe, tmp_path, settings, changed
 ):
     same = {"step.warmup": 4000, "model.width": 512, "seed": 1, "dev": "key-v", "data": ["key-s", "key-d"]}
+    same |= {"step.log_every": 7, "validation.decode": False, "step.accumulation": 4}  # which change nothing
     checkpoint(tmp_path / "sentence", 4, settings=same)
     assert workshop(recipe).standing(sentence_run(recipe)) == Standing(4, False)
     checkpoint(tmp_path / "sentence", 6, settings=same | settings)
     with pytest.raises(DocnmtError, match=f"other settings than the recipe's: {changed}\n"):
         workshop(recipe).standing(sentence_run(recipe))
+
+
+def test_a_recipe_without_sentence_pairs_has_its_documents_alone(recipe, tmp_path):
+    checkpoint(tmp_path / "sentence", 4, settings={"data": ["key-d"]})
+    assert workshop(recipe, sentences="").standing(sentence_run(recipe)) == Standing(4, False)
 
 
 def test_a_run_that_patience_ended_is_finished(recipe, tmp_path):
@@ -297,3 +335,10 @@ def test_every_run_once_and_after_what_it_starts_from():
     scratch = Run("scratch", recipe, "document")
     found = all_needed([documents[0], scratch, documents[1], sentence_run(recipe), documents[0], documents[2]])
     assert found == [sentence_run(recipe), documents[0], scratch, documents[1], documents[2]]
+
+
+def test_two_names_for_one_training_are_one_run():
+    run = document_run()
+    longer = replace(sentence_run(), recipe=replace(DEFAULT, sentence=replace(DEFAULT.sentence, updates=7)))
+    assert all_needed([run, replace(run, name="layers-1")]) == [sentence_run(), run]
+    assert all_needed([run, longer]) == [sentence_run(), longer, run]  # not the same: one is trained for longer
