@@ -220,7 +220,7 @@ def test_a_disk_that_is_full_when_the_model_is_saved_is_a_message(tiny, finished
         ("sentence.learning_rate=2.0", "learning_rate"),
         ("sentence.warmup=7", "warmup"),
         ("sentence.smoothing=0.2", "smoothing"),
-        ("sentence.log_every=4", "log_every"),
+        ("sentence.average=3", "average"),
         ("model.dropout=0.2", "model.dropout"),
         ("model.width=32", "model.width"),
         ("model.encoder_layers=2", "model.encoder_layers"),
