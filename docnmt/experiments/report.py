@@ -118,11 +118,8 @@ def _gain_figure(job: Job, title: str, x: str, masks: dict[str, NDArray[np.bool_
             cells.append(f"{found.difference:+.2f}{known}")
         table.add(group, f"{int(mask.sum()):,}", *cells)
     table.notes.append(f"{metric.name} over the sentence model's, 95 % by bootstrap over documents.")
-    return [
-        side_by_side(
-            figure(bar_plot(title, x, f"{metric.name} {gain_word(metric)}", list(masks), series)), table.html()
-        )
-    ]
+    plot = bar_plot(title, x, f"{metric.name} {gain_word(metric)}", list(masks), series)
+    return [side_by_side(figure(plot), table.html())]
 
 
 def gates(job: Job) -> list[str | Table]:
