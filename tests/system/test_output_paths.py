@@ -49,9 +49,12 @@ def test_a_folder_that_cannot_be_written_to(verb, folder):
 
 def test_a_dry_run_writes_nothing(folder):
     small = [f"model.{name}=8" for name in ("width", "filter_width")]
-    options = [part for setting in (*small, "model.heads=1", "subwords.vocabulary=50") for part in ("--set", setting)]
-    done = command("tables", "recipe.toml", "--only", "gating", "--dry-run", "--json", folder / "new" / "x", *options)
-    assert done.code == 0, done.err
+    named = (*small, "model.heads=1", "subwords.vocabulary=50", "data.documents=gone.tsv")
+    options = [part for setting in named for part in ("--set", setting)]
+    for written, code in (((), 0), (("--json", folder / "new" / "x"), 2)):  # there is no table that could be written
+        done = command("tables", "recipe.toml", "--only", "gating", "--dry-run", *written, *options)
+        assert done.code == code, done.err
+    assert "--dry-run makes no table" in done.err
     assert [path.name for path in folder.iterdir()] == ["recipe.toml"]
 
 
