@@ -1,10 +1,11 @@
 # make demo   train a small document-level translator and see what context does
 # make test   lint, types and tests
+# make size   how large the package is
 # make clean  remove the virtual environment; what was trained, in runs/, stays
 PYTHON ?= python3
 BIN = .venv/bin
 
-.PHONY: demo test test-slow coverage benchmarks clean
+.PHONY: demo test test-slow coverage benchmarks size clean
 
 demo: .venv/installed
 	$(BIN)/docnmt demo $(if $(JSON),--json $(JSON))
@@ -20,6 +21,9 @@ test-slow: .venv/installed-dev
 
 coverage: .venv/installed-dev
 	$(BIN)/pytest -m "not slow" --cov --cov-report=term-missing:skip-covered --cov-fail-under=90
+
+size: .venv/installed
+	$(BIN)/python tools/size.py
 
 benchmarks: .venv/installed-dev
 	$(BIN)/python benchmarks/prepare.py
