@@ -24,7 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
-from docnmt.corpora.files import CorpusFiles
+from docnmt.base.lines import CorpusFiles
+from docnmt.base.progress import Progress
+from docnmt.base.report import Column, Table
 from docnmt.corpora.readers import read_corpus
 from docnmt.decoding.translator import Translator, load
 from docnmt.document import ContextSpec, Document, ParallelDocument, visible_positions
@@ -32,8 +34,6 @@ from docnmt.evaluation.context_gain.gain import MeanOfTokens
 from docnmt.evaluation.controls import shuffled
 from docnmt.evaluation.parts import by_domain
 from docnmt.evaluation.significance import interval
-from docnmt.progress import Progress
-from docnmt.reporting.table import Column, Table
 
 Floats = NDArray[np.float64]
 SHARES = (0.0, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4)  # to choose a and b from

@@ -30,8 +30,8 @@ from decoders.systems import REFERENCE, SYSTEMS
 from decoders.workers import Workers, load, work
 from rich.console import Console
 
-from docnmt.files_on_disk import write_json
-from docnmt.progress import Progress
+from docnmt.base.files import write_json
+from docnmt.base.progress import Progress
 
 PARTS: dict[str, Callable[[Plan, Workers], dict[str, Any]]] = {
     "throughput": parts.throughput,

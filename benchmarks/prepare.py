@@ -29,15 +29,15 @@ import sentencepiece
 from rich.console import Console
 from rich.table import Table
 
+from docnmt.base.files import write_json
+from docnmt.base.lines import CorpusFiles
+from docnmt.base.progress import Progress
 from docnmt.config import DataConfig, Recipe, SubwordConfig
 from docnmt.corpora.demo import write_demo_corpus
-from docnmt.corpora.files import CorpusFiles
 from docnmt.corpora.prepare import prepare
 from docnmt.corpora.readers import read_corpus
 from docnmt.corpora.store import SIDES, sentences_of
 from docnmt.corpora.subwords import Subwords, train_subwords
-from docnmt.files_on_disk import write_json
-from docnmt.progress import Progress
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("DOCNMT_SHARED", ROOT.parent / "shared"))

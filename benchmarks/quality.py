@@ -15,16 +15,16 @@ from typing import Any
 
 import sacrebleu
 
+from docnmt.base.files import write_json
+from docnmt.base.lines import CorpusFiles
+from docnmt.base.progress import Progress
+from docnmt.base.report import Column, Table
 from docnmt.cli import main as docnmt
 from docnmt.corpora.demo import read_context_words
-from docnmt.corpora.files import CorpusFiles
 from docnmt.corpora.readers import read_corpus
 from docnmt.decoding.translator import load
 from docnmt.document import Document, ParallelDocument
 from docnmt.evaluation.context_words import accuracy
-from docnmt.files_on_disk import write_json
-from docnmt.progress import Progress
-from docnmt.reporting.table import Column, Table
 
 
 def measure(

@@ -32,9 +32,9 @@ from malformed import malformed
 from rich.console import Console
 from rich.table import Table
 
+from docnmt.base.files import write_json
 from docnmt.corpora.readers import read_source
 from docnmt.document import Document
-from docnmt.files_on_disk import write_json
 
 DEMO = "runs/demo"
 TEXTS = 60  # asked for again and again

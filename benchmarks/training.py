@@ -28,11 +28,11 @@ from rich.console import Console
 from rich.table import Table
 from torch import Tensor, nn
 
+from docnmt.base.files import write_json
 from docnmt.config import ContextConfig, ModelConfig
 from docnmt.corpora.batches import ContextRule, Examples, epoch_batches
 from docnmt.corpora.store import TokenStore
 from docnmt.document import ContextSpec
-from docnmt.files_on_disk import write_json
 from docnmt.model.batch import Batch, Packed
 from docnmt.model.transformer import DocumentTransformer
 from docnmt.training.memory import keep_freed_memory

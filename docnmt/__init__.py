@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from docnmt.base.errors import BadInput, DocnmtError
 from docnmt.document import ContextSpec, Document, ParallelDocument
-from docnmt.errors import BadInput, DocnmtError
 from docnmt.version import __version__
 
 if TYPE_CHECKING:

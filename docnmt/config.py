@@ -15,9 +15,9 @@ from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
-from docnmt.corpora.files import CorpusFiles
+from docnmt.base.errors import DocnmtError
+from docnmt.base.lines import CorpusFiles
 from docnmt.document import ContextSpec
-from docnmt.errors import DocnmtError
 from docnmt.systems import SYSTEMS
 
 

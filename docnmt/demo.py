@@ -11,16 +11,16 @@ import sacrebleu
 from rich.console import Console
 from rich.table import Table
 
+from docnmt.base.files import write_json
+from docnmt.base.lines import CorpusFiles
+from docnmt.base.progress import Progress
 from docnmt.config import Recipe
 from docnmt.corpora.demo import PHENOMENA, read_context_words, write_demo_corpus
-from docnmt.corpora.files import CorpusFiles
 from docnmt.corpora.readers import read_corpus
 from docnmt.decoding.translator import Translator, load
 from docnmt.document import Document, ParallelDocument, context_sentences
 from docnmt.evaluation.context_words import ContextWordAccuracy, Words, accuracy, is_right
 from docnmt.evaluation.controls import shuffled
-from docnmt.files_on_disk import write_json
-from docnmt.progress import Progress
 from docnmt.training.steps import train
 
 DOCUMENTS, SEED = 4500, 1

@@ -6,7 +6,7 @@ import os
 
 import torch
 
-from docnmt.errors import DocnmtError
+from docnmt.base.errors import DocnmtError
 
 
 def choose_device(name: str) -> torch.device:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence, Sized
 from dataclasses import dataclass
 
-from docnmt.errors import DocnmtError
+from docnmt.base.errors import DocnmtError
 
 # A place in a document whose sentence is not there (its translation was missing, a filter took it out). It is no
 # training pair, is translated by nothing and never scored; contexts count it as a place and see nothing in it, so that

@@ -19,12 +19,12 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
+from docnmt.base.errors import DocnmtError
+from docnmt.base.files import folder_atomically, write_json
 from docnmt.config import ContextConfig, DecodingConfig, ModelConfig, from_table
 from docnmt.corpora.contexts import ContextRule
 from docnmt.corpora.subwords import Subwords
 from docnmt.document import ContextSpec
-from docnmt.errors import DocnmtError
-from docnmt.files_on_disk import folder_atomically, write_json
 from docnmt.model.base import TranslationModel
 from docnmt.quantization import take_scales
 from docnmt.systems import system_of

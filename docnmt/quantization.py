@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 import torch
 from torch import Tensor
 
-from docnmt.errors import DocnmtError
+from docnmt.base.errors import DocnmtError
 
 LARGEST = 127
 SCALE = ".scale"  # follows a matrix's name in a file

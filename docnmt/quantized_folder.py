@@ -13,12 +13,12 @@ from safetensors import SafetensorError
 from torch import Tensor
 from torch.linalg import vector_norm
 
-from docnmt.errors import DocnmtError
-from docnmt.files_on_disk import folder_atomically, write_json
+from docnmt.base.errors import DocnmtError
+from docnmt.base.files import folder_atomically, write_json
+from docnmt.base.report import Column, Table
 from docnmt.model.base import TranslationModel
 from docnmt.model_folder import is_int8, load_model, model_key, read_config, save_weights, weights_of
 from docnmt.quantization import SCALE, dequantize, with_scales
-from docnmt.reporting.table import Column, Table
 from docnmt.version import __version__
 
 _WRITTEN = ("weights.safetensors", "config.json")  # all other files are copied

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from docnmt.base.errors import DocnmtError
 from docnmt.decoding.results import TranslatedDocument, TranslatedSentence
 from docnmt.document import NO_CONTEXT, ContextSpec
-from docnmt.errors import DocnmtError
 from docnmt.serving.excerpts import one_by_one, translate_excerpts
 from docnmt.serving.metrics import Metrics
 from docnmt.serving.models import ModelInfo, info_of

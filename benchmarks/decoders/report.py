@@ -13,7 +13,7 @@ from decoders.material import SIZES
 from decoders.parts import DOCUMENT, SENTENCE, paired
 from decoders.systems import CORES, REFERENCE, SYSTEMS
 
-from docnmt.reporting.table import Column, Table
+from docnmt.base.report import Column, Table
 
 Figures = dict[str, Any]
 

@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 
+from docnmt.base.errors import DocnmtError, Interrupted
 from docnmt.cli import (
     context_gain,
     contrast,
@@ -22,7 +23,6 @@ from docnmt.cli import (
     training,
     translation,
 )
-from docnmt.errors import DocnmtError, Interrupted
 from docnmt.version import __version__
 
 # In the order of --help.

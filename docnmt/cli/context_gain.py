@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from docnmt.base.errors import DocnmtError
 from docnmt.cli.options import Verbs, add_corpus, add_domains, add_json, check_outputs, corpus_files, languages_of
-from docnmt.errors import DocnmtError
 
 
 def add(verbs: Verbs) -> None:
@@ -37,6 +37,9 @@ def add(verbs: Verbs) -> None:
 def run(options: argparse.Namespace) -> None:
     from rich.console import Console
 
+    from docnmt.base.files import write_atomically, write_json
+    from docnmt.base.progress import Progress
+    from docnmt.base.report import write_page
     from docnmt.corpora.readers import read_corpus
     from docnmt.decoding.translator import load
     from docnmt.evaluation.context_gain.gain import context_gain, translation_quality, write_tokens
@@ -44,9 +47,6 @@ def run(options: argparse.Namespace) -> None:
     from docnmt.evaluation.context_gain.tables import Figures
     from docnmt.evaluation.context_gain.trace import gate_by_layer
     from docnmt.evaluation.parts import by_domain
-    from docnmt.files_on_disk import write_atomically, write_json
-    from docnmt.progress import Progress
-    from docnmt.reporting.page import write_page
 
     if options.sentences < 1:
         raise DocnmtError(f"--sentences {options.sentences}: a page shows one sentence or more\n  Give 1 or more.")

@@ -42,12 +42,12 @@ def run_contrast(options: argparse.Namespace) -> None:
 
     from rich.console import Console
 
+    from docnmt.base.files import write_atomically, write_json
+    from docnmt.base.progress import Progress
     from docnmt.decoding.translator import load
     from docnmt.evaluation.contrastive import accuracy
     from docnmt.evaluation.contrastive.items import write_items
     from docnmt.evaluation.contrastive.layouts import read_set
-    from docnmt.files_on_disk import write_atomically, write_json
-    from docnmt.progress import Progress
 
     check_outputs(options.write, options.items, options.json, options.markdown, options.latex)
     translator = load(options.model, options.device)

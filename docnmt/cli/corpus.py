@@ -6,8 +6,8 @@ import argparse
 import os
 from pathlib import Path
 
+from docnmt.base.errors import DocnmtError
 from docnmt.cli.options import Verbs, add_corpus, add_json, check_outputs, corpus_files, languages_of
-from docnmt.errors import DocnmtError
 
 
 def add(verbs: Verbs) -> None:
@@ -67,9 +67,9 @@ def run_corpus_demo(options: argparse.Namespace) -> None:
 def run_corpus_get(options: argparse.Namespace) -> None:
     from rich.console import Console
 
+    from docnmt.base.progress import Progress
     from docnmt.corpora.cleaning import report
     from docnmt.corpora.debian.get import get_debian
-    from docnmt.progress import Progress
 
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     card, cleaner = get_debian(
@@ -90,12 +90,12 @@ def run_corpus_get(options: argparse.Namespace) -> None:
 def run_corpus_inspect(options: argparse.Namespace) -> None:
     from rich.console import Console
 
+    from docnmt.base.errors import SkipBad, raise_bad
+    from docnmt.base.files import write_json
+    from docnmt.base.progress import Progress
     from docnmt.corpora.inspection import inspect, print_inspection
     from docnmt.corpora.readers import read_corpus
     from docnmt.document import ContextSpec
-    from docnmt.errors import SkipBad, raise_bad
-    from docnmt.files_on_disk import write_json
-    from docnmt.progress import Progress
 
     bad = SkipBad()
     documents = read_corpus(
@@ -115,15 +115,15 @@ def run_corpus_clean(options: argparse.Namespace) -> None:
 
     from rich.console import Console
 
+    from docnmt.base.files import write_atomically, write_json
+    from docnmt.base.lines import CorpusFiles
+    from docnmt.base.progress import Progress
     from docnmt.corpora.assembly import LeaveGaps
     from docnmt.corpora.cleaning import report
     from docnmt.corpora.cleaning.cleaner import Cleaner
     from docnmt.corpora.cleaning.filters import Limits
     from docnmt.corpora.cleaning.inputs import read_all
-    from docnmt.corpora.files import CorpusFiles
     from docnmt.corpora.writers import writer_for
-    from docnmt.files_on_disk import write_atomically, write_json
-    from docnmt.progress import Progress
 
     if options.report and not options.report.endswith((".json", ".md")):
         raise DocnmtError(f"--report {options.report}: neither .json nor .md\n  Name a file that ends in one of them.")

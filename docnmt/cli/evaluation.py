@@ -6,15 +6,15 @@ import argparse
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from docnmt.base.errors import DocnmtError
 from docnmt.cli.options import Verbs, add_document_marks, add_domains, add_json, check_outputs
-from docnmt.errors import DocnmtError
 
 if TYPE_CHECKING:
+    from docnmt.base.progress import Progress
+    from docnmt.base.report import Table
     from docnmt.evaluation.breakdown import Measured
     from docnmt.evaluation.outputs import Output, References
     from docnmt.evaluation.parts import Part
-    from docnmt.progress import Progress
-    from docnmt.reporting.table import Table
 
 _METRICS = ("bleu", "chrf", "ter", "multi-bleu", "document-bleu")
 
@@ -56,10 +56,10 @@ def _add_common(verb: argparse.ArgumentParser, page: str) -> None:
 
 
 def run_evaluate(options: argparse.Namespace) -> None:
+    from docnmt.base.progress import Progress
+    from docnmt.base.report import page
     from docnmt.evaluation.breakdown import evaluate, figures, result_tables
     from docnmt.evaluation.parts import all_of, documents_of
-    from docnmt.progress import Progress
-    from docnmt.reporting.page import page
 
     progress = Progress()
     references, _, measured = _measured(options, progress)
@@ -72,10 +72,10 @@ def run_evaluate(options: argparse.Namespace) -> None:
 
 
 def run_compare(options: argparse.Namespace) -> None:
+    from docnmt.base.progress import Progress
     from docnmt.evaluation.comparison import compare_systems, comparison_figures, comparison_tables
     from docnmt.evaluation.comparison_page import comparison_page
     from docnmt.evaluation.parts import all_of
-    from docnmt.progress import Progress
 
     if len(options.files) < 2:
         raise DocnmtError("a comparison needs a baseline and a system\n  Name two files of translations or more.")
@@ -122,8 +122,8 @@ def _write(
     """Writes the files that were asked for and prints the tables: last, as a reader may close the pipe on them."""
     from rich.console import Console
 
-    from docnmt.files_on_disk import write_atomically, write_json
-    from docnmt.reporting.page import write_page
+    from docnmt.base.files import write_atomically, write_json
+    from docnmt.base.report import write_page
 
     if options.json:
         write_json(options.json, figures)

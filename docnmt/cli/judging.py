@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from docnmt.base.errors import missing_extra
 from docnmt.cli.options import Verbs, add_json, check_outputs
-from docnmt.errors import missing_extra
 
 PORT = 5001
 STORE = "judgements.sqlite"
@@ -69,7 +69,7 @@ def run_judge(options: argparse.Namespace) -> None:
 def run_judgements(options: argparse.Namespace) -> None:
     from rich.console import Console
 
-    from docnmt.files_on_disk import write_atomically, write_json
+    from docnmt.base.files import write_atomically, write_json
     from docnmt.judging.report import as_csv, figures, summary_table
     from docnmt.judging.store import Store
     from docnmt.judging.summary import summarise

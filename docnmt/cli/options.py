@@ -7,11 +7,11 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from docnmt.errors import DocnmtError
+from docnmt.base.errors import DocnmtError
 
 if TYPE_CHECKING:
+    from docnmt.base.lines import CorpusFiles
     from docnmt.config import Recipe
-    from docnmt.corpora.files import CorpusFiles
 
 Verbs = argparse._SubParsersAction
 
@@ -63,7 +63,7 @@ def check_outputs(*paths: str) -> None:
 
 
 def corpus_files(options: argparse.Namespace) -> CorpusFiles:
-    from docnmt.corpora.files import CorpusFiles
+    from docnmt.base.lines import CorpusFiles
 
     if len(options.files) > 2:
         raise DocnmtError("a corpus is one file with both sides, or a source and a target file\n  Name one or two.")

@@ -25,7 +25,7 @@ def run_quantize(options: argparse.Namespace) -> None:
 
     from rich.console import Console
 
-    from docnmt.files_on_disk import write_json
+    from docnmt.base.files import write_json
     from docnmt.quantized_folder import quantize_folder
 
     check_outputs(options.json)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from docnmt.base.errors import DocnmtError, missing_extra
 from docnmt.cli.options import Verbs
-from docnmt.errors import DocnmtError, missing_extra
 
 DEMO = "runs/demo/document/model"
 

@@ -6,14 +6,14 @@ import argparse
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from docnmt.base.errors import DocnmtError, SkipBad, raise_bad
 from docnmt.cli.options import Verbs, add_corpus, add_json, check_outputs, corpus_files, languages_of
-from docnmt.errors import DocnmtError, SkipBad, raise_bad
 
 if TYPE_CHECKING:
+    from docnmt.base.progress import Progress
     from docnmt.config import DataConfig
     from docnmt.document import ParallelDocument
     from docnmt.model_folder import ModelCard
-    from docnmt.progress import Progress
 
 
 def add(verbs: Verbs) -> None:
@@ -52,14 +52,14 @@ def run_shortlist(options: argparse.Namespace) -> None:
 
     from rich.console import Console
 
+    from docnmt.base.files import write_json
+    from docnmt.base.progress import Progress
     from docnmt.corpora.subwords import Subwords
     from docnmt.decoding.coverage import coverage_table
     from docnmt.decoding.lexicon import learn_lexicon
     from docnmt.decoding.shortlist import CANDIDATES, FILE, FREQUENT, make_shortlist, subwords_key
     from docnmt.decoding.training_pairs import TrainingPairs
-    from docnmt.files_on_disk import write_json
     from docnmt.model_folder import load_card
-    from docnmt.progress import Progress
 
     check_outputs(options.json)
     folder, out, progress = Path(options.model), Path(options.output or options.model), Progress()

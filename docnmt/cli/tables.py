@@ -6,8 +6,8 @@ import argparse
 import os
 from pathlib import Path
 
+from docnmt.base.errors import DocnmtError
 from docnmt.cli.options import Verbs, add_json, add_set, check_outputs, recipe_of
-from docnmt.errors import DocnmtError
 
 
 def add(verbs: Verbs) -> None:
@@ -42,10 +42,10 @@ def add(verbs: Verbs) -> None:
 def run_tables(options: argparse.Namespace) -> None:
     from rich.console import Console
 
+    from docnmt.base.files import write_atomically, write_json
+    from docnmt.base.progress import Progress
     from docnmt.device import set_threads
     from docnmt.experiments.job import PAPER, Job
-    from docnmt.files_on_disk import write_atomically, write_json
-    from docnmt.progress import Progress
 
     if int(os.environ.get("WORLD_SIZE", 1)) > 1:
         raise DocnmtError(

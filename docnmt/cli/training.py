@@ -35,21 +35,21 @@ def add(verbs: Verbs) -> None:
 def run_demo(options: argparse.Namespace) -> None:
     from rich.console import Console
 
+    from docnmt.base.progress import Progress
     from docnmt.demo import run_demo as run
-    from docnmt.progress import Progress
 
     run(recipe_of(options), Progress(), Console(), options.json)
 
 
 def run_prepare(options: argparse.Namespace) -> None:
+    from docnmt.base.progress import Progress
     from docnmt.corpora.prepare import prepare
-    from docnmt.progress import Progress
 
     prepare(recipe_of(options), Progress())
 
 
 def run_train(options: argparse.Namespace) -> None:
-    from docnmt.progress import Progress
+    from docnmt.base.progress import Progress
     from docnmt.training.parallel import leave_group
     from docnmt.training.steps import train
 

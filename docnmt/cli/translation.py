@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
+from docnmt.base.errors import DocnmtError
 from docnmt.cli.options import Verbs, add_context, add_corpus, add_json, check_outputs, corpus_files, languages_of
-from docnmt.errors import DocnmtError
 
 if TYPE_CHECKING:
+    from docnmt.base.progress import Progress
     from docnmt.decoding.term_check import TermCheck
     from docnmt.decoding.translator import Translator
-    from docnmt.progress import Progress
 
 
 def add(verbs: Verbs) -> None:
@@ -54,6 +54,7 @@ def add(verbs: Verbs) -> None:
 def run_translate(options: argparse.Namespace) -> None:
     from dataclasses import replace
 
+    from docnmt.base.progress import Progress
     from docnmt.decoding.file_batch import translate_files
     from docnmt.decoding.glossary import Glossary
     from docnmt.decoding.jobs import count_sentences, is_corpus, output_paths, translate_stream
@@ -61,7 +62,6 @@ def run_translate(options: argparse.Namespace) -> None:
     from docnmt.files.kinds import PACKED, kind_of
     from docnmt.files.translation import FileSentences, languages_of, read_bytes
     from docnmt.model_folder import model_key
-    from docnmt.progress import Progress
 
     rank, size = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
     if size > 1 and not options.output:
@@ -120,7 +120,7 @@ def _terms_told(translator: Translator, report: str, progress: Progress) -> Iter
 
 
 def _tell_terms(terms: TermCheck, report: str, progress: Progress) -> None:
-    from docnmt.files_on_disk import write_json
+    from docnmt.base.files import write_json
 
     if progress.quiet:
         return

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from docnmt.corpora.files import MAX_CHARACTERS, Flaw, Line
+from docnmt.base.errors import BadInput, OnBad, SkipBad, raise_bad
+from docnmt.base.lines import MAX_CHARACTERS, Flaw, Line
 from docnmt.document import GAP, ParallelDocument
-from docnmt.errors import BadInput, OnBad, SkipBad, raise_bad
 
 # Parallel text without any mark of documents is taken as one document up to this many sentences.
 MAX_UNDIVIDED = 2_000

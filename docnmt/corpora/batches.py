@@ -15,11 +15,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from docnmt.base.errors import DocnmtError
 from docnmt.corpora.contexts import Before, Context, ContextRule, Neighbours, Sizes
 from docnmt.corpora.store import Ints, TokenStore
 from docnmt.corpora.subwords import Subwords
 from docnmt.document import context_positions
-from docnmt.errors import DocnmtError
 from docnmt.model.batch import Batch, Contexts, History, Packed
 from docnmt.model.segments import Segments
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from docnmt.base.errors import DocnmtError
 from docnmt.corpora.store import Ints
 from docnmt.corpora.subwords import BOS, EOS
 from docnmt.document import ContextSpec, trim_to_budget, visible_positions
-from docnmt.errors import DocnmtError
 
 Ids = Sequence[int]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from docnmt.base.errors import BadInput
+from docnmt.base.lines import InputFile
 from docnmt.corpora.assembly import Reading
-from docnmt.corpora.files import InputFile
 from docnmt.corpora.sentence_pairs import Pair, sentence_pairs
 from docnmt.document import GAP
-from docnmt.errors import BadInput
 from docnmt.files.subtitles import Subtitles
 
 # Two sentences belong together if they are shown together for this share of the time of the shorter one.

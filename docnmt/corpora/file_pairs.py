@@ -10,12 +10,12 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from docnmt.base.errors import BadInput
+from docnmt.base.lines import InputFile
 from docnmt.corpora.assembly import Reading, Row, documents_from_rows
 from docnmt.corpora.cue_pairs import timed_pairs
-from docnmt.corpora.files import InputFile
 from docnmt.corpora.sentence_pairs import Pair, good_rows, sentence_pairs
 from docnmt.document import GAP, ParallelDocument
-from docnmt.errors import BadInput
 from docnmt.files.kinds import kind_of, read_document
 from docnmt.files.segments import FileText, Segment
 from docnmt.files.subtitles import Subtitles

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
 
+from docnmt.base.lines import Flaw, InputFile, Line, find_flaw
 from docnmt.corpora.assembly import Reading, SeenIds, Side, good_sentences, pair_up
-from docnmt.corpora.files import Flaw, InputFile, Line, find_flaw
 from docnmt.corpora.markup_tokens import Tag, decode_references, followed, sentence
 from docnmt.document import Document, ParallelDocument
 

@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from docnmt.base.lines import Flaw, InputFile, Line, find_flaw
 from docnmt.corpora.assembly import Reading
-from docnmt.corpora.files import Flaw, InputFile, Line, find_flaw
 
 # No honest tag, comment or declaration is longer.
 MAX_TAG = 1 << 20

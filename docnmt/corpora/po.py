@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from docnmt.base.errors import BadInput
+from docnmt.base.lines import InputFile
 from docnmt.corpora.assembly import Reading, Row, documents_from_rows
-from docnmt.corpora.files import InputFile
 from docnmt.corpora.markup import same_language
 from docnmt.corpora.sentence_pairs import Pair, good_rows, sentence_pairs
 from docnmt.document import GAP, ParallelDocument
-from docnmt.errors import BadInput
 from docnmt.files.messages import message
 from docnmt.files.plural_forms import PluralForms
 from docnmt.files.po_entries import PoEntry, decoded, header_fields, read_entries

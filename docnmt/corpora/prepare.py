@@ -10,15 +10,15 @@ from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
 
+from docnmt.base.errors import DocnmtError, OnBad, SkipBad, raise_bad
+from docnmt.base.files import remove_unfinished
+from docnmt.base.lines import CorpusFiles
+from docnmt.base.progress import Progress
 from docnmt.config import Recipe
-from docnmt.corpora.files import CorpusFiles
 from docnmt.corpora.readers import read_corpus, read_pairs
 from docnmt.corpora.store import TokenStore, sentences_of, stored_key, write_store
 from docnmt.corpora.subwords import Subwords, train_subwords
 from docnmt.document import ParallelDocument
-from docnmt.errors import DocnmtError, OnBad, SkipBad, raise_bad
-from docnmt.files_on_disk import remove_unfinished
-from docnmt.progress import Progress
 
 
 @dataclass(frozen=True)

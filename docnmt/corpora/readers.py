@@ -8,11 +8,11 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import TypeVar
 
+from docnmt.base.errors import DocnmtError, OnBad, raise_bad
+from docnmt.base.lines import MAX_CHARACTERS, STDIN, CorpusFiles, InputFile
 from docnmt.corpora import file_pairs, markup, po, tabular, text, tmx, xliff
 from docnmt.corpora.assembly import Reading
-from docnmt.corpora.files import MAX_CHARACTERS, STDIN, CorpusFiles, InputFile
 from docnmt.document import Document, ParallelDocument
-from docnmt.errors import DocnmtError, OnBad, raise_bad
 
 _T = TypeVar("_T")
 _OneFileReader = Callable[[InputFile, Reading], Iterator[ParallelDocument]]

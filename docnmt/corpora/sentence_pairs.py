@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from docnmt.base.lines import find_flaw
 from docnmt.corpora.assembly import Reading, Row
-from docnmt.corpora.files import find_flaw
 from docnmt.document import GAP
 from docnmt.files.sentences import split
 

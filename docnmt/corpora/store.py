@@ -22,10 +22,10 @@ from types import TracebackType
 import numpy as np
 from numpy.typing import NDArray
 
+from docnmt.base.errors import DocnmtError
+from docnmt.base.files import folder_atomically, write_json
 from docnmt.corpora.subwords import Subwords
 from docnmt.document import ParallelDocument
-from docnmt.errors import DocnmtError
-from docnmt.files_on_disk import folder_atomically, write_json
 
 Ints = NDArray[np.int64]
 SIDES = ("source", "target")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import sentencepiece
 
-from docnmt.errors import DocnmtError
-from docnmt.files_on_disk import write_atomically
+from docnmt.base.errors import DocnmtError
+from docnmt.base.files import write_atomically
 
 # The first ids of every vocabulary trained here. A model brought along may number them otherwise.
 PAD, BOS, EOS, UNK = 0, 1, 2, 3

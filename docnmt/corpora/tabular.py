@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+from docnmt.base.lines import SENTENCES_PER_LINE, Flaw, InputFile, find_flaw
 from docnmt.corpora.assembly import Reading, Row, documents_from_rows
-from docnmt.corpora.files import SENTENCES_PER_LINE, Flaw, InputFile, find_flaw
 from docnmt.document import GAP, ParallelDocument
 
 BARS = "|||"

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
 
+from docnmt.base.errors import DocnmtError
+from docnmt.base.lines import MAX_CHARACTERS, SENTENCES_PER_LINE, Flaw, InputFile, Line, find_flaw
 from docnmt.corpora.assembly import (
     MAX_SENTENCES,
     MAX_UNDIVIDED,
@@ -19,9 +21,7 @@ from docnmt.corpora.assembly import (
     pair_up,
     report_pair,
 )
-from docnmt.corpora.files import MAX_CHARACTERS, SENTENCES_PER_LINE, Flaw, InputFile, Line, find_flaw
 from docnmt.document import Document, ParallelDocument
-from docnmt.errors import DocnmtError
 
 SENTENCE_END = "</s>"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from docnmt.base.lines import Flaw, InputFile, Line
 from docnmt.corpora.assembly import MAX_UNDIVIDED, Reading, Row, documents_from_rows, no_boundaries
-from docnmt.corpora.files import Flaw, InputFile, Line
 from docnmt.corpora.markup import same_language
 from docnmt.corpora.markup_tokens import Tag, decode_references, followed, sentence
 from docnmt.document import ParallelDocument

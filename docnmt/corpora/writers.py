@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, cast
 
-from docnmt.corpora.files import find_flaw
+from docnmt.base.errors import BadInput, DocnmtError
+from docnmt.base.files import write_atomically
+from docnmt.base.lines import find_flaw
 from docnmt.document import ParallelDocument
-from docnmt.errors import BadInput, DocnmtError
-from docnmt.files_on_disk import write_atomically
 
 
 def write_tsv(path: str, documents: Iterable[ParallelDocument]) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from docnmt.base.errors import BadInput
+from docnmt.base.lines import Flaw, InputFile, Line
 from docnmt.corpora.assembly import Reading, Row, documents_from_rows
-from docnmt.corpora.files import Flaw, InputFile, Line
 from docnmt.corpora.markup import same_language
 from docnmt.corpora.markup_tokens import Tag, followed, sentence
 from docnmt.corpora.sentence_pairs import good_rows, sentence_pairs
 from docnmt.document import GAP, ParallelDocument
-from docnmt.errors import BadInput
 
 # What holds one source and its target: in 1.2 and in 2.x.
 _UNITS = frozenset(("trans-unit", "segment"))

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from docnmt.base.errors import DocnmtError
+from docnmt.base.report import Column, Table
 from docnmt.decoding.shortlist import Shortlist
 from docnmt.decoding.training_pairs import TrainingPairs
-from docnmt.errors import DocnmtError
-from docnmt.reporting.table import Column, Table
 
 BATCH = 32  # sentences: they share their candidates
 

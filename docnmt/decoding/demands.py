@@ -13,12 +13,12 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import NamedTuple
 
+from docnmt.base.errors import DocnmtError
 from docnmt.decoding.characters import unspaced
 from docnmt.decoding.glossary import Glossary
 from docnmt.decoding.phrases import CLOSING, Form, Matched, Matcher, Phrase, Place, forms_of
 from docnmt.decoding.spelling import Spelling
 from docnmt.document import Document
-from docnmt.errors import DocnmtError
 
 
 @dataclass(frozen=True)

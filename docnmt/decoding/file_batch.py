@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from docnmt.base.errors import DocnmtError
+from docnmt.base.progress import Progress
+from docnmt.base.report import Column, Table
 from docnmt.decoding.jobs import FileJob, open_work
 from docnmt.decoding.results import Options
 from docnmt.decoding.translator import Translator
-from docnmt.errors import DocnmtError
 from docnmt.files.kinds import kind_of
-from docnmt.progress import Progress
-from docnmt.reporting.table import Column, Table
 
 
 @dataclass

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from docnmt.corpora.files import Flaw, InputFile
+from docnmt.base.errors import BadInput, DocnmtError
+from docnmt.base.lines import Flaw, InputFile
 from docnmt.decoding.phrases import Phrase, parts_words
-from docnmt.errors import BadInput, DocnmtError
 
 LONGEST_TERM = 200  # characters
 

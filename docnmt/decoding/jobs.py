@@ -19,16 +19,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Protocol, cast
 
-from docnmt.corpora.files import MAX_CHARACTERS, STDIN, Flaw, InputFile
+from docnmt.base.errors import BadInput, DocnmtError
+from docnmt.base.files import write_atomically, write_json
+from docnmt.base.lines import MAX_CHARACTERS, STDIN, Flaw, InputFile
 from docnmt.corpora.readers import detect_source_format, read_source
 from docnmt.decoding.results import Changes, Options, TranslatedDocument
 from docnmt.decoding.translator import Translator
 from docnmt.document import Document
-from docnmt.errors import BadInput, DocnmtError
 from docnmt.files.kinds import is_document
 from docnmt.files.parts import FileWork
 from docnmt.files.translation import languages_of
-from docnmt.files_on_disk import write_atomically, write_json
 
 BLOCK = 2048  # sentences
 POLL_SECONDS = 0.5

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from docnmt.base.progress import Progress
 from docnmt.decoding.training_pairs import Side, TrainingPairs, runs
-from docnmt.progress import Progress
 
 ROUNDS = 5
 LEAST_PROBABILITY = 1e-4  # what is less probable is nobody's translation

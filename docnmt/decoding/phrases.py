@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from docnmt.base.errors import DocnmtError
 from docnmt.decoding.characters import in_word, unspaced
-from docnmt.errors import DocnmtError
 
 CLOSING = frozenset(".,;:!?)]}”»…%")  # marks with a space between them and the next word
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypedDict
 
+from docnmt.base.errors import DocnmtError
 from docnmt.decoding.glossary import Glossary
 from docnmt.decoding.phrases import Phrase
 from docnmt.document import ContextSpec, Document
-from docnmt.errors import DocnmtError
 
 OFF = "off"  # passes the context modules over: the sentence model
 

@@ -6,13 +6,13 @@ import json
 import sys
 from itertools import tee
 
-from docnmt.corpora.files import CorpusFiles
+from docnmt.base.files import write_json
+from docnmt.base.lines import CorpusFiles
+from docnmt.base.progress import Progress
 from docnmt.corpora.readers import read_corpus
 from docnmt.decoding.results import SentenceScore
 from docnmt.decoding.translator import Translator
 from docnmt.document import NO_CONTEXT
-from docnmt.files_on_disk import write_json
-from docnmt.progress import Progress
 
 
 def print_scores(

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
+from docnmt.base.errors import DocnmtError
+from docnmt.base.files import write_atomically
 from docnmt.corpora.subwords import Subwords
 from docnmt.decoding.lexicon import Lexicon
 from docnmt.decoding.training_pairs import TrainingPairs
-from docnmt.errors import DocnmtError
-from docnmt.files_on_disk import write_atomically
 
 FILE = "shortlist.safetensors"
 FREQUENT = 500  # pieces that every sentence may use

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from docnmt.base.report import Column, Table
 from docnmt.decoding.demands import Demand
 from docnmt.decoding.results import TranslatedDocument
 from docnmt.document import Document
-from docnmt.reporting.table import Column, Table
 
 
 @dataclass(frozen=True)

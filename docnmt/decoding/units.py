@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import TypeVar
 
+from docnmt.base.errors import DocnmtError
 from docnmt.corpora.contexts import Context, ContextRule, Ids, Neighbours
 from docnmt.corpora.subwords import Subwords
 from docnmt.decoding.beam import Hypothesis
 from docnmt.decoding.constraints import beam_for
 from docnmt.decoding.demands import NOTHING_ASKED, Demand, Tracker
 from docnmt.document import Document, ParallelDocument
-from docnmt.errors import DocnmtError
 
 AnyDocument = Document | ParallelDocument
 D = TypeVar("D", Document, ParallelDocument)

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from docnmt.base.progress import Progress
+from docnmt.base.report import Column, Table
 from docnmt.evaluation.metrics import Metric, corpus_statistics
 from docnmt.evaluation.outputs import Output, References
 from docnmt.evaluation.parts import Part
 from docnmt.evaluation.significance import UNKNOWN, Interval, interval
-from docnmt.progress import Progress
-from docnmt.reporting.table import Column, Table
 
 RESAMPLES, SEED = 1000, 1
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff]")

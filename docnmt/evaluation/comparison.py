@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from docnmt.base.progress import Progress
+from docnmt.base.report import Column, Table
 from docnmt.evaluation.breakdown import (
     FEW,
     RESAMPLES,
@@ -20,8 +22,6 @@ from docnmt.evaluation.breakdown import (
 from docnmt.evaluation.metrics import Metric
 from docnmt.evaluation.parts import Part
 from docnmt.evaluation.significance import Difference, compare
-from docnmt.progress import Progress
-from docnmt.reporting.table import Column, Table
 
 TRIALS = 10_000
 LEVEL = 0.05

@@ -10,11 +10,10 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from docnmt.base.progress import Progress
+from docnmt.base.report import Table, page
 from docnmt.evaluation.metrics import make_metric
 from docnmt.evaluation.outputs import Output, References
-from docnmt.progress import Progress
-from docnmt.reporting.page import page
-from docnmt.reporting.table import Table
 
 
 def comparison_page(

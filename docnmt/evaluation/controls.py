@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from docnmt.base.errors import DocnmtError
 from docnmt.document import NO_CONTEXT, ContextSpec, Document, ParallelDocument, visible_positions
-from docnmt.errors import DocnmtError
 
 TRUE, NONE, SHUFFLED, REPEATED = "true", "none", "shuffled", "repeated"
 

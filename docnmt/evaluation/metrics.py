@@ -16,7 +16,7 @@ import numpy as np
 import sacrebleu
 from numpy.typing import NDArray
 
-from docnmt.errors import DocnmtError
+from docnmt.base.errors import DocnmtError
 
 # Languages that are not split into words by spaces and punctuation alone: sacrebleu's tokenizers for them.
 _TOKENIZERS = {"zh": "zh", "ja": "ja-mecab", "ko": "ko-mecab"}

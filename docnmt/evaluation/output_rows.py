@@ -9,11 +9,11 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from docnmt.base.errors import BadInput
+from docnmt.base.lines import MAX_CHARACTERS, SENTENCES_PER_LINE, Flaw, InputFile, Line, find_flaw
 from docnmt.corpora.assembly import Reading
-from docnmt.corpora.files import MAX_CHARACTERS, SENTENCES_PER_LINE, Flaw, InputFile, Line, find_flaw
 from docnmt.corpora.po import messages
 from docnmt.corpora.xliff import units
-from docnmt.errors import BadInput
 from docnmt.files.plural_forms import PluralForms
 from docnmt.files.po_entries import decoded, header_fields, read_entries
 

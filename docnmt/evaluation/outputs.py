@@ -16,11 +16,11 @@ from textwrap import shorten
 import numpy as np
 from numpy.typing import NDArray
 
+from docnmt.base.errors import BadInput, DocnmtError
+from docnmt.base.lines import MAX_CHARACTERS, STDIN, CorpusFiles, InputFile
 from docnmt.corpora.assembly import Reading, Side, good_sentences
-from docnmt.corpora.files import MAX_CHARACTERS, STDIN, CorpusFiles, InputFile
 from docnmt.corpora.markup import Translated, read_set_translations, read_wmt_translations
 from docnmt.corpora.readers import read_corpus, read_source, source_format
-from docnmt.errors import BadInput, DocnmtError
 from docnmt.evaluation.output_rows import (
     Row,
     good_lines,

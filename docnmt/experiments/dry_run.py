@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from docnmt.base.errors import SkipBad, raise_bad
+from docnmt.base.lines import CorpusFiles
+from docnmt.base.report import Column, Table
 from docnmt.config import CORPUS_PATHS, ContextConfig, Recipe
-from docnmt.corpora.files import CorpusFiles
 from docnmt.corpora.readers import detect_format, read_corpus, read_pairs
 from docnmt.device import choose_device
-from docnmt.errors import SkipBad, raise_bad
 from docnmt.experiments.estimate import Shape, Stopwatch, build, missing_files
 from docnmt.experiments.plan import planned
 from docnmt.experiments.runs import Run, Standing
-from docnmt.reporting.table import Column, Table
 
 if TYPE_CHECKING:
     from docnmt.experiments.job import Job

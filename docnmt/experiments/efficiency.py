@@ -10,6 +10,8 @@ from pathlib import Path
 
 import torch
 
+from docnmt.base.progress import Progress
+from docnmt.base.report import Column, Table
 from docnmt.config import DecodingConfig, Recipe
 from docnmt.corpora.batches import Examples, Stream
 from docnmt.corpora.prepare import Prepared
@@ -19,8 +21,6 @@ from docnmt.document import Document
 from docnmt.experiments import paper
 from docnmt.experiments.runs import Run
 from docnmt.model_folder import LoadedModel, load_model
-from docnmt.progress import Progress
-from docnmt.reporting.table import Column, Table
 
 ROUNDS = 5
 BATCHES = 3  # of training, a round

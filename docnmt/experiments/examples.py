@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import sacrebleu
 
+from docnmt.base.report import Column, Table
 from docnmt.document import ContextSpec, context_sentences
 from docnmt.experiments.translations import TestSet
-from docnmt.reporting.table import Column, Table
 
 WINNERS = 3
 

@@ -9,9 +9,11 @@ from typing import Any
 
 from rich.console import Console
 
+from docnmt.base.errors import DocnmtError
+from docnmt.base.progress import Progress
+from docnmt.base.report import Column, Table
 from docnmt.config import Recipe
 from docnmt.corpora.prepare import Prepared, prepare
-from docnmt.errors import DocnmtError
 from docnmt.evaluation.breakdown import signature_notes
 from docnmt.evaluation.comparison import few_note
 from docnmt.evaluation.contrastive.items import Item
@@ -25,8 +27,6 @@ from docnmt.experiments.scores import Parts, Score, Scoreboard, gain_word, metri
 from docnmt.experiments.system_comparison import all_systems, read_questions, systems_table
 from docnmt.experiments.tables import TABLES, PaperTable, Row, Systems, make_table, needed_by
 from docnmt.experiments.translations import Translations
-from docnmt.progress import Progress
-from docnmt.reporting.table import Column, Table
 
 EFFICIENCY, EXAMPLE, SYSTEMS = "efficiency", "example", "systems"
 PAPER = (*TABLES, EFFICIENCY, EXAMPLE)  # the paper's own

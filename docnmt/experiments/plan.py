@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from docnmt.base.report import Column, Table
 from docnmt.experiments.estimate import Stopwatch, spoken
 from docnmt.experiments.runs import Run, Standing
-from docnmt.reporting.table import Column, Table
 
 
 def planned(standings: dict[Run, Standing], stopwatch: Stopwatch) -> Table:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from docnmt.errors import missing_extra
+from docnmt.base.errors import missing_extra
 
 INK = "#010203"  # stands for the page's own colour of text, light or dark
 COLOURS = ("#0b7285", "#c2410c", "#6b46c1", "#868e96", "#2f9e44", "#1c7ed6")

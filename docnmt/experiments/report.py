@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from docnmt.base.report import Column, Table, page, write_page
 from docnmt.decoding.translator import load
 from docnmt.evaluation.context_gain.trace import gate_by_layer
 from docnmt.evaluation.significance import compare
 from docnmt.experiments.plots import Bar, Line, bar_plot, line_plot
 from docnmt.experiments.runs import Run
 from docnmt.experiments.scores import gain_word
-from docnmt.reporting.page import page, write_page
-from docnmt.reporting.table import Column, Table
 from docnmt.training.record import read_record
 
 if TYPE_CHECKING:

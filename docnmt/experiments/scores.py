@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from docnmt.base.errors import DocnmtError
 from docnmt.config import Recipe
-from docnmt.errors import DocnmtError
 from docnmt.evaluation.metrics import Metric, corpus_statistics, make_metric
 from docnmt.evaluation.parts import OTHER, by_domain
 from docnmt.evaluation.significance import Difference, compare

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from docnmt.base.errors import DocnmtError
+from docnmt.base.report import Column, Table
 from docnmt.config import Recipe
 from docnmt.decoding.translator import Translator, load
-from docnmt.errors import DocnmtError
 from docnmt.evaluation.breakdown import signature_notes
 from docnmt.evaluation.contrastive.accuracy import Verdict, groups, judge, sees_translations
 from docnmt.evaluation.contrastive.items import Item
@@ -20,7 +21,6 @@ from docnmt.experiments.rivals import BASES, MODELS, RIVALS
 from docnmt.experiments.runs import Run
 from docnmt.experiments.scores import gain_word
 from docnmt.experiments.tables import Systems
-from docnmt.reporting.table import Column, Table
 
 if TYPE_CHECKING:
     from docnmt.experiments.job import Job

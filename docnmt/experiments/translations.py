@@ -13,17 +13,17 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from docnmt.base.errors import DocnmtError, SkipBad, raise_bad
+from docnmt.base.files import write_json
+from docnmt.base.lines import CorpusFiles
+from docnmt.base.progress import Progress
 from docnmt.config import Recipe
-from docnmt.corpora.files import CorpusFiles
 from docnmt.corpora.readers import detect_format, read_corpus
 from docnmt.decoding.translator import load
 from docnmt.document import NO_CONTEXT, Document, ParallelDocument
-from docnmt.errors import DocnmtError, SkipBad, raise_bad
 from docnmt.evaluation.controls import shuffled
 from docnmt.evaluation.outputs import read_references
-from docnmt.files_on_disk import write_json
 from docnmt.model_folder import model_key
-from docnmt.progress import Progress
 
 Ints = NDArray[np.int64]
 SEVERAL_REFERENCES = ("nist-sgml", "iwslt-xml", "wmt-xml")  # formats that can have more than one

@@ -10,7 +10,7 @@ import zlib
 from collections import Counter
 from collections.abc import Mapping
 
-from docnmt.errors import DocnmtError
+from docnmt.base.errors import DocnmtError
 
 MAX_ENTRIES = 20_000
 MAX_UNPACKED = 1 << 29

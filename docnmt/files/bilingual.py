@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from docnmt.errors import DocnmtError
+from docnmt.base.errors import DocnmtError
 from docnmt.files.passages import Atom, Passage, has_letters, trim, with_breaks
 from docnmt.files.segments import Segment
 from docnmt.files.xml_elements import Element, Text, XmlBytes

@@ -6,7 +6,7 @@ import html
 import re
 from dataclasses import dataclass
 
-from docnmt.errors import DocnmtError
+from docnmt.base.errors import DocnmtError
 from docnmt.files.inline import paired
 from docnmt.files.segments import Mark
 

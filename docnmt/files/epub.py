@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-from docnmt.errors import DocnmtError
+from docnmt.base.errors import DocnmtError
 from docnmt.files.archive import read_zip, write_zip
 from docnmt.files.html import Page, Reader, read_page
 from docnmt.files.html_tokens import Token, attributes, decode, names, tokens

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from docnmt.errors import DocnmtError
+from docnmt.base.errors import DocnmtError
 from docnmt.files.html_tokens import Attribute, Token, attributes, decode, line_of, names, tokens
 from docnmt.files.html_tree import BLOCKS, match
 from docnmt.files.runs import TEMPLATE, Edit, Piece, Run, collapsed, edited, is_readable, make_run, rewritten, unlinked

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from docnmt.errors import DocnmtError
+from docnmt.base.errors import DocnmtError
 
 
 def names(text: str) -> frozenset[str]:

@@ -11,8 +11,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from docnmt.errors import DocnmtError
-from docnmt.files.encoding import decoded
+from docnmt.base.errors import DocnmtError
+from docnmt.base.lines import decoded
 from docnmt.files.icu_messages import HAS_CHOICE, IcuMessage, icu_message
 from docnmt.files.messages import Message, message
 from docnmt.files.segments import Segment

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from pathlib import PurePath
 
-from docnmt.errors import DocnmtError
+from docnmt.base.errors import DocnmtError
 from docnmt.files.segments import FileText
 
 # The module of this package that reads a kind: it has read(data, name, languages) -> FileText. `name` is the file's,

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from docnmt.errors import DocnmtError
-from docnmt.files.encoding import Encoding, decoded
+from docnmt.base.errors import DocnmtError
+from docnmt.base.lines import Encoding, decoded
 from docnmt.files.html import runs_in
 from docnmt.files.markdown_blocks import Block, Blocks
 from docnmt.files.markdown_inline import Inside, Line

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from docnmt.errors import DocnmtError
+from docnmt.base.errors import DocnmtError
 from docnmt.files.archive import read_zip
 from docnmt.files.packages import PackageText
 from docnmt.files.segments import FileText

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from docnmt.errors import DocnmtError
+from docnmt.base.errors import DocnmtError
 from docnmt.files.bilingual import check_language
 from docnmt.files.messages import Message, message
 from docnmt.files.plural_forms import PluralForms

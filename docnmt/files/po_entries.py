@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from docnmt.errors import DocnmtError
+from docnmt.base.errors import DocnmtError
 
 _TOKEN = re.compile(
     r"\s+|(?P<comment>\#[^\n]*)|(?P<keyword>[a-z_]+)(?:[ \t]*\[[ \t]*(?P<form>[0-9]{1,4})[ \t]*\])?"

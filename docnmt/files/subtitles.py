@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from docnmt.base.lines import decoded
 from docnmt.files.cues import Utterance, read_cues, utterances
-from docnmt.files.encoding import decoded
 from docnmt.files.inline import with_marks
 from docnmt.files.proportions import columns, cut, width
 from docnmt.files.segments import Mark, Segment

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from docnmt.base.errors import DocnmtError
+from docnmt.base.lines import Encoding, decoded
 from docnmt.decoding.characters import unspaced
-from docnmt.errors import DocnmtError
-from docnmt.files.encoding import Encoding, decoded
 from docnmt.files.proportions import columns
 from docnmt.files.segments import Segment
 

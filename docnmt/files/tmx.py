@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from docnmt.base.errors import DocnmtError
 from docnmt.corpora.markup import same_language
-from docnmt.errors import DocnmtError
 from docnmt.files.bilingual import Slot, Units, refilled, space_before
 from docnmt.files.segments import FileText
 from docnmt.files.xml_elements import Element, XmlBytes

@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack, cast
 
+from docnmt.base.errors import DocnmtError
+from docnmt.base.files import write_atomically
 from docnmt.document import Document
-from docnmt.errors import DocnmtError
 from docnmt.files.kinds import read_document
 from docnmt.files.marks import Links, place
 from docnmt.files.placeholders import Bare, counts, find, put_back, take_out, without
 from docnmt.files.segments import FileText, Mark, Segment
 from docnmt.files.sentences import split
-from docnmt.files_on_disk import write_atomically
 
 if TYPE_CHECKING:
     from docnmt.decoding.results import Changes, Options

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from docnmt.errors import DocnmtError
+from docnmt.base.errors import DocnmtError
 from docnmt.files.bilingual import Slot, Units, check_language, refilled, space_before, with_attribute
 from docnmt.files.segments import FileText
 from docnmt.files.xml_elements import Element, XmlBytes

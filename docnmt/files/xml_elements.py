@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from xml.parsers import expat
 
-from docnmt.errors import DocnmtError
+from docnmt.base.errors import DocnmtError
 
 MAX_DEPTH = 250  # of elements inside each other; the deepest tables of real documents come to a few dozen
 _CHUNK = 1 << 20

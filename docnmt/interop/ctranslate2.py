@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from torch import Tensor, nn
 
+from docnmt.base.errors import DocnmtError, missing_extra
+from docnmt.base.files import folder_atomically, write_atomically
 from docnmt.corpora.subwords import Subwords
 from docnmt.decoding.shortlist import Shortlist
-from docnmt.errors import DocnmtError, missing_extra
-from docnmt.files_on_disk import folder_atomically, write_atomically
 from docnmt.model.layers import CrossAttention, FeedForward, SelfAttention, sinusoids
 from docnmt.model.transformer import DocumentTransformer
 from docnmt.model_folder import LoadedModel, load_model

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from docnmt.base.errors import DocnmtError
 from docnmt.corpora.subwords import PAD
-from docnmt.errors import DocnmtError
 from docnmt.model.transformer import DecoderLayer, DocumentTransformer, EncoderLayer
 
 

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, astuple
 from typing import Any
 
+from docnmt.base.report import Column, Table
 from docnmt.judging.store import FIRST, SECOND, Store
 from docnmt.judging.summary import Row, Summary, chosen_judgements, same_passed
-from docnmt.reporting.table import Column, Table
 
 
 def summary_table(summary: Summary) -> Table:

@@ -8,8 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
+from docnmt.base.errors import BadInput, DocnmtError
 from docnmt.corpora.readers import read_source
-from docnmt.errors import BadInput, DocnmtError
 from docnmt.evaluation.outputs import Output, References, read_outputs
 
 _REMEDY = "Translate this source with both systems, or name the source that they translated."

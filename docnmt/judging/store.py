@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from docnmt.errors import DocnmtError
+from docnmt.base.errors import DocnmtError
 from docnmt.judging.sampling import JudgedDocument, Place, Sample, first_systems
 
 CHOICES = FIRST, EQUAL, SECOND = "first", "equal", "second"  # which of two translations, as they stood, is better

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from docnmt.errors import DocnmtError
+from docnmt.base.errors import DocnmtError
 from docnmt.judging.sampling import Place, Sample
 from docnmt.judging.statistics import Agreement, fleiss_kappa, sign_test
 from docnmt.judging.store import FIRST, SECOND, Judgement, Store

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from docnmt.base.errors import DocnmtError
 from docnmt.config import ContextConfig, ModelConfig
-from docnmt.errors import DocnmtError
 from docnmt.model.batch import Batch, Contexts, Packed
 from docnmt.model.context import is_document_parameter
 from docnmt.model.loss import smoothed_cross_entropy

@@ -14,7 +14,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from docnmt.errors import DocnmtError
+from docnmt.base.errors import DocnmtError
 from docnmt.model.layers import CrossAttention, FeedForward, Residual, SelfAttention
 from docnmt.model.segments import Segments
 

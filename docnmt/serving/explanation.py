@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from docnmt.base.errors import DocnmtError
 from docnmt.decoding.alignment import Links, Span, align
 from docnmt.decoding.translator import Translator
 from docnmt.document import NO_CONTEXT, ParallelDocument, context_positions
-from docnmt.errors import DocnmtError
 from docnmt.evaluation.context_gain.gain import check_has_context, encode
 from docnmt.evaluation.context_gain.looks import looks
 from docnmt.evaluation.context_gain.trace import traced

@@ -14,7 +14,7 @@ from starlette.responses import FileResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from docnmt.errors import DocnmtError
+from docnmt.base.errors import DocnmtError
 from docnmt.files.kinds import KINDS
 from docnmt.serving.api import FILES, Answer, while_connected
 from docnmt.serving.explanation import aligned, explain

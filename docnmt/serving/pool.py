@@ -9,9 +9,9 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from itertools import count
 from typing import Any, Self, TypeVar
 
+from docnmt.base.errors import DocnmtError
 from docnmt.decoding.results import TranslatedSentence
 from docnmt.document import NO_CONTEXT
-from docnmt.errors import DocnmtError
 from docnmt.serving.excerpts import one_by_one, translate_excerpts, whole
 from docnmt.serving.line import Call, Group, Job, Line, Overloaded
 from docnmt.serving.metrics import Metrics

@@ -10,7 +10,7 @@ import socket
 import uvicorn
 from starlette.types import ASGIApp
 
-from docnmt.errors import DocnmtError
+from docnmt.base.errors import DocnmtError
 
 CONNECTIONS = 1000
 

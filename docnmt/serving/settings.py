@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from docnmt.errors import DocnmtError
+from docnmt.base.errors import DocnmtError
 
 KEYS = "DOCNMT_API_KEYS"
 

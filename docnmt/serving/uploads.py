@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, Protocol
 
+from docnmt.base.errors import DocnmtError
 from docnmt.decoding.jobs import Placed, read_placed, renderer
 from docnmt.decoding.results import TranslatedDocument, TranslatedSentence
 from docnmt.decoding.translator import Translator
-from docnmt.errors import DocnmtError
 from docnmt.files.kinds import is_document
 from docnmt.files.translation import FileSentences, languages_of
 

@@ -15,7 +15,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING, Any
 
-from docnmt.errors import DocnmtError
+from docnmt.base.errors import DocnmtError
 from docnmt.serving.models import ModelInfo, info_of
 
 if TYPE_CHECKING:

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from docnmt.base.errors import DocnmtError
 from docnmt.config import ContextConfig, ModelConfig
 from docnmt.corpora.contexts import Context, ContextRule, Ids, Neighbours, Sizes
 from docnmt.corpora.store import Ints
-from docnmt.errors import DocnmtError
 from docnmt.model.transformer import DocumentTransformer
 from docnmt.systems.interface import System
 

@@ -23,11 +23,11 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
+from docnmt.base.errors import DocnmtError
+from docnmt.base.files import folder_atomically, write_json
+from docnmt.base.progress import Progress
 from docnmt.corpora.batches import Position
-from docnmt.errors import DocnmtError
-from docnmt.files_on_disk import folder_atomically, write_json
 from docnmt.model_folder import save_weights
-from docnmt.progress import Progress
 
 KEEP = 2  # should the last one be damaged, there is one before it
 

@@ -20,13 +20,13 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor
 
+from docnmt.base.errors import DocnmtError, Interrupted
+from docnmt.base.files import folder_atomically, remove_unfinished
+from docnmt.base.progress import Progress
 from docnmt.config import HardwareConfig, StepConfig
 from docnmt.corpora.batches import Examples, Stream
-from docnmt.errors import DocnmtError, Interrupted
-from docnmt.files_on_disk import folder_atomically, remove_unfinished
 from docnmt.model.base import TranslationModel
 from docnmt.model_folder import load_weights, save_weights, weights_of
-from docnmt.progress import Progress
 from docnmt.training.checkpoint import Checkpoints, State
 from docnmt.training.memory import keep_freed_memory
 from docnmt.training.parallel import Group

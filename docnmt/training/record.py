@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from docnmt.files_on_disk import write_atomically
+from docnmt.base.files import write_atomically
 
 
 class Record:

@@ -13,6 +13,8 @@ from typing import Any
 
 import torch
 
+from docnmt.base.errors import DocnmtError, SkipBad, raise_bad
+from docnmt.base.progress import Progress
 from docnmt.config import ContextConfig, ModelConfig, Recipe, StepConfig
 from docnmt.corpora.batches import Examples, Stream
 from docnmt.corpora.contexts import ContextRule
@@ -22,11 +24,9 @@ from docnmt.corpora.store import TokenStore
 from docnmt.corpora.subwords import BOS, EOS
 from docnmt.device import choose_device, set_threads
 from docnmt.document import NO_CONTEXT, ParallelDocument
-from docnmt.errors import DocnmtError, SkipBad, raise_bad
 from docnmt.model.base import TranslationModel
 from docnmt.model.context import is_document_parameter
 from docnmt.model_folder import LoadedModel, ModelCard, is_int8, load_card, load_weights, read_notes, save_model
-from docnmt.progress import Progress
 from docnmt.systems import system_of
 from docnmt.training.loop import FREE_SETTINGS, Trainer
 from docnmt.training.parallel import Group, join_group

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from docnmt.corpora.files import CorpusFiles
+from docnmt.base.lines import CorpusFiles
+from docnmt.base.progress import Progress
 from docnmt.corpora.readers import read_corpus
-from docnmt.progress import Progress
 
 ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "runs" / "demo"

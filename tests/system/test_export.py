@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from docnmt.base.errors import DocnmtError
 from docnmt.decoding.translator import load
 from docnmt.document import Document
-from docnmt.errors import DocnmtError
 from docnmt.interop.ctranslate2 import export
 from tests.system.conftest import Tiny, command
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-import docnmt.files_on_disk
+import docnmt.base.files
 import docnmt.training.checkpoint
 import docnmt.training.loop
 import docnmt.training.steps
@@ -41,8 +41,8 @@ class Killer:
             (docnmt.training.checkpoint, "write_json"),
             (docnmt.training.loop, "save_weights"),
             (docnmt.training.steps, "save_model"),
-            (docnmt.files_on_disk.os, "rename"),
-            (docnmt.files_on_disk.os, "replace"),
+            (docnmt.base.files.os, "rename"),
+            (docnmt.base.files.os, "replace"),
             (docnmt.training.checkpoint.shutil, "rmtree"),
         ]
         for place, name in places:

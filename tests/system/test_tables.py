@@ -19,6 +19,7 @@ import pytest
 import sacrebleu
 
 import docnmt.training.steps
+from docnmt.base.progress import Progress
 from docnmt.config import load_recipe
 from docnmt.corpora.batches import Stream
 from docnmt.document import ParallelDocument
@@ -26,7 +27,6 @@ from docnmt.evaluation.significance import Difference, compare
 from docnmt.experiments import efficiency, report, scores
 from docnmt.experiments.tables import TABLES
 from docnmt.experiments.translations import TestSet, Translations
-from docnmt.progress import Progress
 from docnmt.training.loop import Trainer
 from tests.system.conftest import ROOT, Result, command, leftovers, same_bits, weights
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from docnmt.base.errors import DocnmtError
 from docnmt.corpora.batches import (
     Examples,
     Position,
@@ -21,7 +22,6 @@ from docnmt.corpora.batches import (
 )
 from docnmt.corpora.contexts import ContextRule, HistoryRule
 from docnmt.document import ContextSpec, ParallelDocument
-from docnmt.errors import DocnmtError
 from tests.builders import BOS, EOS, make_store, parallel_documents, subwords
 
 SIZES = [5, 1, 3, 2]  # sentences of each document

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from docnmt.base.errors import DocnmtError
+from docnmt.base.lines import CorpusFiles
 from docnmt.config import ContextConfig, ModelConfig, Recipe, SentenceStepConfig, load_recipe
-from docnmt.corpora.files import CorpusFiles
 from docnmt.document import ContextSpec
-from docnmt.errors import DocnmtError
 
 ROOT = Path(__file__).parents[2]
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from docnmt.base.errors import DocnmtError
 from docnmt.corpora.demo import ContextWord, generate
 from docnmt.document import Document
-from docnmt.errors import DocnmtError
 from docnmt.evaluation.context_words import accuracy, is_right
 from docnmt.evaluation.controls import shuffled
 

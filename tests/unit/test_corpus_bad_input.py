@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from docnmt.corpora.files import BLOCK, CorpusFiles
+from docnmt.base.errors import BadInput, DocnmtError, SkipBad
+from docnmt.base.lines import BLOCK, CorpusFiles
 from docnmt.corpora.readers import read_corpus, read_pairs, read_source
-from docnmt.errors import BadInput, DocnmtError, SkipBad
 
 
 @dataclass

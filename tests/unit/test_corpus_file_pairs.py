@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from docnmt.corpora.files import CorpusFiles
+from docnmt.base.errors import DocnmtError, SkipBad
+from docnmt.base.lines import CorpusFiles
 from docnmt.corpora.readers import detect_format, read_corpus
 from docnmt.document import GAP, ParallelDocument
-from docnmt.errors import DocnmtError, SkipBad
 
 Cues = list[tuple[float, float, str]]
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from docnmt.corpora.files import CorpusFiles
+from docnmt.base.errors import DocnmtError
+from docnmt.base.lines import CorpusFiles
 from docnmt.corpora.readers import FORMATS, detect_format, read_corpus, read_pairs, read_source
 from docnmt.document import Document, ParallelDocument
-from docnmt.errors import DocnmtError
 
 SOURCE = [["Bonjour à tous.", "Il « dort » < ici & là."], ["Ça va ?"]]
 TARGET = [["Hello, everyone.", 'It "sleeps" < here & there.'], ["How are you?"]]

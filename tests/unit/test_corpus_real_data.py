@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from docnmt.corpora.files import CorpusFiles
+from docnmt.base.errors import SkipBad
+from docnmt.base.lines import CorpusFiles
 from docnmt.corpora.readers import detect_format, read_corpus
-from docnmt.errors import SkipBad
 
 SHARED = Path(os.environ.get("DOCNMT_SHARED") or Path(__file__).parents[3] / "shared")
 DATA = SHARED / "data"

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from docnmt.corpora.files import CorpusFiles
+from docnmt.base.errors import BadInput, DocnmtError
+from docnmt.base.lines import CorpusFiles
 from docnmt.corpora.readers import detect_format, read_corpus
 from docnmt.corpora.writers import write_jsonl, write_text, write_tsv
 from docnmt.document import ParallelDocument
-from docnmt.errors import BadInput, DocnmtError
 
 # Any text a translator may meet: all scripts, marks and emoji. A byte order mark at the start of a file is not text.
 CHARACTERS = st.characters(exclude_categories=("Cc", "Cs", "Cn"), exclude_characters="\ufeff")

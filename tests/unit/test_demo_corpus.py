@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from docnmt.base.errors import BadInput, DocnmtError
 from docnmt.corpora.demo import (
     PHENOMENA,
     ContextWord,
@@ -31,7 +32,6 @@ from docnmt.corpora.demo.lexicon import (
 )
 from docnmt.corpora.demo.morphology import french_surface
 from docnmt.corpora.demo.patterns import DOMAIN_CUES
-from docnmt.errors import BadInput, DocnmtError
 
 Corpus = dict[str, list[DemoDocument]]
 

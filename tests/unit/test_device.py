@@ -1,8 +1,8 @@
 import pytest
 import torch
 
+from docnmt.base.errors import DocnmtError
 from docnmt.device import choose_device
-from docnmt.errors import DocnmtError
 
 
 def test_auto_without_a_gpu_is_the_cpu(monkeypatch):

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from docnmt.base.errors import DocnmtError
 from docnmt.document import (
     NO_CONTEXT,
     ContextSpec,
@@ -16,7 +17,6 @@ from docnmt.document import (
     context_sentences,
     trim_to_budget,
 )
-from docnmt.errors import DocnmtError
 
 counts = st.integers(0, 6)
 specs = st.builds(ContextSpec, counts, counts)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-import docnmt.files_on_disk
-from docnmt.files_on_disk import folder_atomically, write_atomically, write_json
+import docnmt.base.files
+from docnmt.base.files import folder_atomically, write_atomically, write_json
 
 
 class Stop(BaseException):
@@ -119,7 +119,7 @@ def test_a_folder_that_cannot_be_put_in_place_leaves_the_older_one(tmp_path, mon
             raise OSError("no")
         original(*paths)
 
-    monkeypatch.setattr(docnmt.files_on_disk.os, "rename", rename)
+    monkeypatch.setattr(docnmt.base.files.os, "rename", rename)
     with pytest.raises(OSError, match="no"), folder_atomically(tmp_path / "folder") as folder:
         fill(folder, "new")
     assert names(tmp_path) == ["folder"]

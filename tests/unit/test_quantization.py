@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from docnmt.errors import DocnmtError
+from docnmt.base.errors import DocnmtError
 from docnmt.quantization import SCALE, dequantize, quantize, take_scales, with_scales
 
 floats = st.floats(-(2.0**100), 2.0**100, width=32)

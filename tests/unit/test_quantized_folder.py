@@ -10,9 +10,9 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from docnmt.base.errors import DocnmtError
 from docnmt.config import ContextConfig, DecodingConfig
 from docnmt.decoding.translator import Translator
-from docnmt.errors import DocnmtError
 from docnmt.model_folder import (
     LoadedModel,
     ModelCard,

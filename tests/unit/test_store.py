@@ -7,9 +7,9 @@ import json
 import numpy as np
 import pytest
 
+from docnmt.base.errors import DocnmtError
 from docnmt.corpora.store import StoreWriter, TokenStore, sentences_of, stored_key, write_store
 from docnmt.document import ParallelDocument
-from docnmt.errors import DocnmtError
 from tests.builders import make_store, parallel_documents, subwords
 
 FILES = ("source.tokens", "target.tokens", "source.ends", "target.ends", "documents.ends")

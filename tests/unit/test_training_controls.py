@@ -10,6 +10,9 @@ import numpy as np
 import pytest
 import torch
 
+from docnmt.base.errors import DocnmtError
+from docnmt.base.lines import CorpusFiles
+from docnmt.base.progress import Progress
 from docnmt.config import (
     DataConfig,
     DocumentStepConfig,
@@ -20,12 +23,9 @@ from docnmt.config import (
 )
 from docnmt.corpora.batches import Examples, Stream, epoch_batches
 from docnmt.corpora.contexts import ContextRule
-from docnmt.corpora.files import CorpusFiles
 from docnmt.corpora.prepare import _content_hash
 from docnmt.corpora.readers import read_corpus, read_pairs
 from docnmt.document import NO_CONTEXT, ContextSpec
-from docnmt.errors import DocnmtError
-from docnmt.progress import Progress
 from docnmt.training.loop import Trainer
 from docnmt.training.parallel import Group
 from docnmt.training.steps import _contexts, _filling

@@ -12,6 +12,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from docnmt.base.errors import DocnmtError
 from docnmt.config import ContextConfig, DecodingConfig
 from docnmt.corpora.batches import make_batch, pack
 from docnmt.corpora.contexts import ContextRule
@@ -21,7 +22,6 @@ from docnmt.decoding.results import Options
 from docnmt.decoding.translator import Translator, load
 from docnmt.decoding.units import split_long
 from docnmt.document import ContextSpec, Document, ParallelDocument
-from docnmt.errors import DocnmtError
 from docnmt.model_folder import LoadedModel, ModelCard, load_card, load_model, save_model, weights_of
 from tests.builders import lines, loaded_model, make_model, parallel_documents, sentence_model_of, subwords
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
+from docnmt.base.errors import DocnmtError
 from docnmt.corpora.cleaning.filters import EXPLAINED, Limits, pair_filters
 from docnmt.corpora.cleaning.measures import size
 from docnmt.document import GAP, ParallelDocument
-from docnmt.errors import DocnmtError
 
 EXAMPLES = 3
 SHORT_PAIR = 4  # words: labels and titles, which a corpus may well repeat

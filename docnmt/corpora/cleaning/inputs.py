@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from docnmt.corpora.files import CorpusFiles
+from docnmt.base.errors import DocnmtError, OnBad
+from docnmt.base.lines import CorpusFiles
 from docnmt.corpora.readers import read_corpus
 from docnmt.document import ParallelDocument
-from docnmt.errors import DocnmtError, OnBad
 
 
 def read_all(corpora: Iterable[CorpusFiles], languages: tuple[str, str], on_bad: OnBad) -> Iterator[ParallelDocument]:

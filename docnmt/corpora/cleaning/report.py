@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from docnmt.base.report import Column, Table
 from docnmt.corpora.cleaning.cleaner import Cleaner
 from docnmt.corpora.cleaning.filters import EXPLAINED
-from docnmt.reporting.table import Column, Table
 
 _LONGEST = 160  # characters of an example
 

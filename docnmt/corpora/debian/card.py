@@ -8,12 +8,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from docnmt.base.files import write_atomically, write_json
+from docnmt.base.report import Column, Table
 from docnmt.corpora.cleaning import report
 from docnmt.corpora.cleaning.cleaner import Cleaner
 from docnmt.corpora.inspection import count_words
 from docnmt.document import ParallelDocument
-from docnmt.files_on_disk import write_atomically, write_json
-from docnmt.reporting.table import Column, Table
 
 
 @dataclass

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from docnmt.errors import DocnmtError
-from docnmt.progress import Progress
+from docnmt.base.errors import DocnmtError
+from docnmt.base.progress import Progress
 
 _URI = re.compile(r"^'(?P<uri>[^']+)' (?P<file>\S+) (?P<bytes>\d+) ?(?:(?P<kind>\w+):(?P<digest>[0-9a-f]+))?$", re.M)
 # What apt says of a package that this release does not have.

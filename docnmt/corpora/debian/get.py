@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from docnmt.base.errors import DocnmtError
+from docnmt.base.progress import Progress
 from docnmt.corpora.cleaning.cleaner import Cleaner
 from docnmt.corpora.cleaning.measures import similar_size
 from docnmt.corpora.debian.blocks import Texts, tidy
@@ -17,8 +19,6 @@ from docnmt.corpora.debian.split import split
 from docnmt.corpora.sentence_pairs import sentence_pairs
 from docnmt.corpora.writers import write_tsv
 from docnmt.document import GAP, ParallelDocument
-from docnmt.errors import DocnmtError
-from docnmt.progress import Progress
 
 _RATIO = 2.5  # of two sentences, for a paragraph to be divided into them
 Pairs = list[tuple[str, str]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from docnmt.errors import DocnmtError
+from docnmt.base.errors import DocnmtError
 
 # The variety that is meant by a code alone, where packages name one.
 _USUAL = {"zh": "cn", "en": "us"}

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from docnmt.errors import DocnmtError
+from docnmt.base.errors import DocnmtError
 
 MAX_FILE = 32_000_000  # bytes of one file: the largest catalogue has a third of that
 MAX_TOTAL = 1_000_000_000  # of all files read for one source

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
+from docnmt.base.errors import DocnmtError
 from docnmt.corpora.debian.blocks import Texts, align_by_name
 from docnmt.corpora.debian.game_texts import GameTexts, json_strings, lua_strings
 from docnmt.corpora.debian.help_packages import GNOME, KDE
@@ -22,7 +23,6 @@ from docnmt.corpora.debian.packages import Files
 from docnmt.corpora.debian.pages import Pages
 from docnmt.corpora.debian.wesnoth import Wesnoth
 from docnmt.corpora.debian.xml_help import parse_xml
-from docnmt.errors import DocnmtError
 
 
 class Extractor(Protocol):

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from docnmt.base.errors import BadInput
+from docnmt.base.files import write_atomically
 from docnmt.corpora.demo.generate import generate
 from docnmt.corpora.demo.items import ContextWord, DemoDocument
 from docnmt.corpora.writers import write_text, write_tsv
-from docnmt.errors import BadInput
-from docnmt.files_on_disk import write_atomically
 
 _README = """\
 A demo corpus, French to English, made by docnmt out of its own words and grammar

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import random
 
+from docnmt.base.errors import DocnmtError
 from docnmt.corpora.demo.grammar import SPLITS, Sentence
 from docnmt.corpora.demo.items import ContextWord, DemoDocument
 from docnmt.corpora.demo.phenomena import Author, Setting, Unit
 from docnmt.document import ParallelDocument
-from docnmt.errors import DocnmtError
 
 _SMALLEST_SPLIT = 20
 _MOST_SENTENCES, _FEWEST_SENTENCES = 10, 4

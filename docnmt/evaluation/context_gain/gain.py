@@ -17,17 +17,17 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from docnmt.base.errors import DocnmtError
+from docnmt.base.files import write_atomically
+from docnmt.base.progress import Progress
 from docnmt.decoding.translator import Translator
 from docnmt.decoding.units import Pair, within_budget
 from docnmt.document import Document, ParallelDocument
-from docnmt.errors import DocnmtError
 from docnmt.evaluation.controls import NONE, REPEATED, TRUE, Contexts, with_contexts
 from docnmt.evaluation.metrics import Metric, make_metric
 from docnmt.evaluation.significance import Difference, Interval, compare, interval
 from docnmt.evaluation.words import Word, words
-from docnmt.files_on_disk import write_atomically
 from docnmt.model.batch import Batch
-from docnmt.progress import Progress
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

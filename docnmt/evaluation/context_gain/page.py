@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from docnmt.base.report import page
 from docnmt.decoding.translator import Translator
 from docnmt.document import ParallelDocument
 from docnmt.evaluation.context_gain.gain import Encoded, encode, own_contexts
@@ -19,7 +20,6 @@ from docnmt.evaluation.context_gain.tables import Figures, document_table
 from docnmt.evaluation.context_gain.trace import Trace, traced
 from docnmt.evaluation.context_gain.view import SCRIPT, STYLE
 from docnmt.evaluation.controls import NONE, TRUE
-from docnmt.reporting.page import page
 
 
 def context_gain_page(

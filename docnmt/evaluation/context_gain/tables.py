@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, field
 from typing import Any
 
+from docnmt.base.report import Column, Table
 from docnmt.evaluation.breakdown import FEW
 from docnmt.evaluation.context_gain.gain import ContextGain, Domains, Gain, Quality, WordGain
 from docnmt.evaluation.controls import NONE, REPEATED, SHUFFLED, TRUE
 from docnmt.evaluation.significance import Interval
-from docnmt.reporting.table import Column, Table
 
 GAINING, LOSING = 20, 10  # words shown
 DIGITS = 4  # of nats a token

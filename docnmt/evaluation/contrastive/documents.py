@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from docnmt.corpora.files import MAX_CHARACTERS, CorpusFiles, Flaw, InputFile, Line
+from docnmt.base.errors import BadInput, DocnmtError
+from docnmt.base.lines import MAX_CHARACTERS, CorpusFiles, Flaw, InputFile, Line
 from docnmt.corpora.readers import read_corpus
-from docnmt.errors import BadInput, DocnmtError
 
 KEPT = 20  # sentences of context on either side: more than any antecedent needs, far less than a film has
 

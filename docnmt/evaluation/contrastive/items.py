@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from docnmt.corpora.files import MAX_CHARACTERS, SENTENCES_PER_LINE, Flaw, InputFile, find_flaw
-from docnmt.errors import BadInput, DocnmtError
-from docnmt.files_on_disk import write_atomically
+from docnmt.base.errors import BadInput, DocnmtError
+from docnmt.base.files import write_atomically
+from docnmt.base.lines import MAX_CHARACTERS, SENTENCES_PER_LINE, Flaw, InputFile, find_flaw
 
 _REQUIRED = ("document", "phenomenon", "source", "right", "wrong")
 _OPTIONAL = ("position", "distance", "previous", "following", "previous_target")

@@ -20,8 +20,8 @@ from difflib import SequenceMatcher
 from functools import partial
 from typing import Any
 
-from docnmt.corpora.files import InputFile
-from docnmt.errors import BadInput, DocnmtError
+from docnmt.base.errors import BadInput, DocnmtError
+from docnmt.base.lines import InputFile
 from docnmt.evaluation.contrastive.documents import KEPT, Excerpt, excerpts
 from docnmt.evaluation.contrastive.items import Item, Place, at_least_one, item_from, read_items
 from docnmt.evaluation.contrastive.text import read_text_set

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import dropwhile, pairwise
 
-from docnmt.corpora.files import MAX_CHARACTERS, InputFile
-from docnmt.errors import DocnmtError
+from docnmt.base.errors import DocnmtError
+from docnmt.base.lines import MAX_CHARACTERS, InputFile
 from docnmt.evaluation.contrastive.documents import legible
 from docnmt.evaluation.contrastive.items import Item, Place, at_least_one, item_from
 

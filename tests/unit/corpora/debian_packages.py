@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
+from docnmt.base.errors import DocnmtError
 from docnmt.corpora.debian.download import Package
-from docnmt.errors import DocnmtError
 
 
 def build(folder: Path, name: str, files: Mapping[str, bytes], version: str = "1.0") -> Path:

@@ -6,6 +6,7 @@ import struct
 
 import pytest
 
+from docnmt.base.errors import DocnmtError
 from docnmt.corpora.debian.blocks import Block, align, align_by_name, tidy
 from docnmt.corpora.debian.catalogues import catalogues, read_catalogue
 from docnmt.corpora.debian.game_texts import GameTexts, json_strings, lua_strings, paragraphs
@@ -16,7 +17,6 @@ from docnmt.corpora.debian.manual_pages import parse_man
 from docnmt.corpora.debian.pages import text_of
 from docnmt.corpora.debian.sources import SOURCES, chosen_sources
 from docnmt.corpora.debian.xml_help import parse_xml
-from docnmt.errors import DocnmtError
 
 FRENCH, CHINESE = Language("fr"), Language("zh")
 

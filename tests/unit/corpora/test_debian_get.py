@@ -6,12 +6,12 @@ import shutil
 
 import pytest
 
+from docnmt.base.errors import DocnmtError
+from docnmt.base.lines import CorpusFiles
+from docnmt.base.progress import Progress
 from docnmt.corpora.debian.get import get_debian
-from docnmt.corpora.files import CorpusFiles
 from docnmt.corpora.readers import read_corpus
 from docnmt.document import GAP
-from docnmt.errors import DocnmtError
-from docnmt.progress import Progress
 from tests.unit.corpora.debian_packages import FolderApt, build, help_files, sentence
 
 pytestmark = pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="dpkg-deb is not on this machine")

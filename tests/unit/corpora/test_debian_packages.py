@@ -8,11 +8,11 @@ import tarfile
 
 import pytest
 
+from docnmt.base.errors import DocnmtError
+from docnmt.base.progress import Progress
 from docnmt.corpora.debian import packages as bounds
 from docnmt.corpora.debian.download import Apt, download
 from docnmt.corpora.debian.packages import read_packages, read_tar
-from docnmt.errors import DocnmtError
-from docnmt.progress import Progress
 from tests.unit.corpora.debian_packages import FolderApt, build, package
 
 QUIET = Progress(quiet=True)

@@ -5,17 +5,17 @@ import json
 import numpy as np
 import pytest
 
+from docnmt.base.errors import BadInput
+from docnmt.base.lines import CorpusFiles
 from docnmt.corpora.assembly import LeaveGaps
 from docnmt.corpora.batches import Examples, epoch_batches, in_order
 from docnmt.corpora.contexts import ContextRule, HistoryRule, MemoryRule
-from docnmt.corpora.files import CorpusFiles
 from docnmt.corpora.inspection import inspect
 from docnmt.corpora.readers import read_corpus, read_source
 from docnmt.corpora.store import TokenStore, sentences_of
 from docnmt.corpora.writers import write_jsonl, write_text, write_tsv
 from docnmt.decoding.translator import Translator
 from docnmt.document import GAP, ContextSpec, Document, ParallelDocument, context_sentences, visible_positions
-from docnmt.errors import BadInput
 from docnmt.evaluation.context_gain.gain import context_gain
 from docnmt.evaluation.controls import repeated, with_contexts
 from docnmt.evaluation.outputs import read_outputs, read_references

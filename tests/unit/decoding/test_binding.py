@@ -13,6 +13,7 @@ import sentencepiece
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from docnmt.base.errors import DocnmtError
 from docnmt.config import ContextConfig, DecodingConfig
 from docnmt.corpora.subwords import Subwords
 from docnmt.decoding import binding as binding_module
@@ -24,7 +25,6 @@ from docnmt.decoding.phrases import Phrase, missing
 from docnmt.decoding.substitution import substitute
 from docnmt.decoding.translator import Translator
 from docnmt.document import Document
-from docnmt.errors import DocnmtError
 from docnmt.model_folder import LoadedModel, ModelCard
 from tests.builders import in_target_language, lines, loaded_model, make_model, parallel_documents
 from tests.every_system import briefly_trained

@@ -7,8 +7,8 @@ from dataclasses import asdict
 
 import pytest
 
+from docnmt.base.errors import DocnmtError
 from docnmt.decoding.glossary import LONGEST_TERM, Glossary, Term
-from docnmt.errors import DocnmtError
 
 
 def read(tmp_path, content: str | bytes) -> Glossary:

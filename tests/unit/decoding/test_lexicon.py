@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from docnmt.base.progress import Progress
 from docnmt.decoding import lexicon
 from docnmt.decoding.lexicon import Lexicon, learn_lexicon
 from docnmt.decoding.training_pairs import Side, TrainingPairs
-from docnmt.progress import Progress
 
 QUIET = Progress(quiet=True)
 EMPTY = -1

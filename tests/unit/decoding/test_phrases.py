@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from docnmt.base.errors import DocnmtError
 from docnmt.decoding.phrases import Matcher, Phrase, forms_of, missing
-from docnmt.errors import DocnmtError
 
 
 def matcher_of(*phrases: str) -> Matcher:

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from docnmt.base.errors import DocnmtError
+from docnmt.base.progress import Progress
 from docnmt.corpora.subwords import Subwords, train_subwords
 from docnmt.decoding.coverage import BATCH, coverage, coverage_table
 from docnmt.decoding.lexicon import Lexicon, learn_lexicon
 from docnmt.decoding.shortlist import FILE, Shortlist, make_shortlist
 from docnmt.decoding.training_pairs import Side, TrainingPairs
-from docnmt.errors import DocnmtError
-from docnmt.progress import Progress
 from tests.builders import in_target_language, lines, parallel_documents, subwords
 
 NOTHING_LEARNT = Lexicon(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32))

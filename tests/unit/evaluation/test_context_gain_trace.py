@@ -7,10 +7,10 @@ import itertools
 import pytest
 import torch
 
+from docnmt.base.errors import DocnmtError
 from docnmt.config import ContextConfig, DecodingConfig
 from docnmt.corpora.batches import make_batch
 from docnmt.decoding.translator import Translator
-from docnmt.errors import DocnmtError
 from docnmt.evaluation.context_gain.trace import gate_by_layer, traced
 from docnmt.model.layers import join_heads
 from docnmt.model_folder import LoadedModel, ModelCard

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from docnmt.base.errors import BadInput, DocnmtError
+from docnmt.base.lines import InputFile
 from docnmt.corpora.demo import write_demo_corpus
-from docnmt.corpora.files import InputFile
 from docnmt.decoding.results import Choice, SentenceScore
 from docnmt.decoding.translator import Translator
 from docnmt.document import Document
-from docnmt.errors import BadInput, DocnmtError
 from docnmt.evaluation.contrastive.accuracy import (
     SENTENCE,
     WITH,

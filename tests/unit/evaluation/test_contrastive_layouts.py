@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from docnmt.corpora.files import InputFile
-from docnmt.errors import DocnmtError
+from docnmt.base.errors import DocnmtError
+from docnmt.base.lines import InputFile
 from docnmt.evaluation.contrastive.documents import KEPT
 from docnmt.evaluation.contrastive.items import Item, read_items, write_items
 from docnmt.evaluation.contrastive.layouts import read_set

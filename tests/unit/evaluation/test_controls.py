@@ -2,8 +2,8 @@
 
 import pytest
 
+from docnmt.base.errors import DocnmtError
 from docnmt.document import ContextSpec, Document, ParallelDocument, context_sentences
-from docnmt.errors import DocnmtError
 from docnmt.evaluation.controls import NONE, REPEATED, SHUFFLED, TRUE, repeated, with_contexts
 
 DOCUMENTS = [Document(str(n), tuple(f"{n}-{i}" for i in range(length))) for n, length in enumerate((1, 4, 3))]

@@ -11,7 +11,7 @@ import sacrebleu
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from docnmt.errors import DocnmtError
+from docnmt.base.errors import DocnmtError
 from docnmt.evaluation.metrics import METRICS, corpus_statistics, make_metric
 
 HYPOTHESES = [

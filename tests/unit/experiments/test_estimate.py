@@ -11,6 +11,9 @@ import pytest
 import torch
 from rich.console import Console
 
+from docnmt.base.errors import DocnmtError
+from docnmt.base.lines import CorpusFiles
+from docnmt.base.progress import Progress
 from docnmt.config import (
     ContextConfig,
     DataConfig,
@@ -21,16 +24,13 @@ from docnmt.config import (
     SubwordConfig,
     load_recipe,
 )
-from docnmt.corpora.files import CorpusFiles
 from docnmt.document import ContextSpec
-from docnmt.errors import DocnmtError
 from docnmt.experiments.dry_run import data_table, dry_run, model_table
 from docnmt.experiments.estimate import Shape, Stopwatch, missing_files, spoken
 from docnmt.experiments.job import Job
 from docnmt.experiments.plan import planned
 from docnmt.experiments.runs import Run, Standing
 from docnmt.experiments.tables import Systems
-from docnmt.progress import Progress
 
 ROOT = Path(__file__).parents[3]
 SHAPE = Shape(300, 310, 6, 7)

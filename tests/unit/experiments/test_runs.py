@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from docnmt.base.errors import DocnmtError
+from docnmt.base.lines import CorpusFiles
+from docnmt.base.progress import Progress
 from docnmt.config import ContextConfig, DataConfig, DecodingConfig, DocumentStepConfig, Recipe, ValidationConfig
-from docnmt.corpora.files import CorpusFiles
-from docnmt.errors import DocnmtError
 from docnmt.experiments.runs import Run, Standing, Workshop, all_needed
-from docnmt.progress import Progress
 from docnmt.training.checkpoint import State
 
 DEFAULT = Recipe()

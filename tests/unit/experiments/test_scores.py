@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 import sacrebleu
 
+from docnmt.base.errors import DocnmtError
+from docnmt.base.lines import CorpusFiles
+from docnmt.base.progress import Progress
 from docnmt.config import DataConfig, DecodingConfig, EvaluationConfig, Recipe
-from docnmt.corpora.files import CorpusFiles
 from docnmt.document import ParallelDocument
-from docnmt.errors import DocnmtError
 from docnmt.evaluation.metrics import make_metric
 from docnmt.experiments import translations
 from docnmt.experiments.runs import Run
 from docnmt.experiments.scores import Part, Score, Scoreboard, parts_of
 from docnmt.experiments.translations import TestSet, Translations, joined, read_test_set
-from docnmt.progress import Progress
 from tests.builders import in_target_language, lines
 
 VERSIONS = ("ahb", "ahc", "ahd", "ahe")

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from docnmt.base.errors import DocnmtError
 from docnmt.config import DocumentStepConfig, EvaluationConfig, Recipe, SentenceStepConfig
-from docnmt.errors import DocnmtError
 from docnmt.evaluation.contrastive.items import Item
 from docnmt.experiments.system_comparison import all_systems, read_questions, with_foreign_contexts
 from docnmt.experiments.tables import Systems

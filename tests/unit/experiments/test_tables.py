@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from docnmt.base.errors import DocnmtError
+from docnmt.base.lines import CorpusFiles
+from docnmt.base.progress import Progress
 from docnmt.config import ContextConfig, DataConfig, DocumentStepConfig, Recipe, SentenceStepConfig, load_recipe
-from docnmt.corpora.files import CorpusFiles
 from docnmt.document import ParallelDocument
-from docnmt.errors import DocnmtError
 from docnmt.evaluation.metrics import make_metric
 from docnmt.evaluation.significance import Difference, Interval
 from docnmt.experiments import paper
@@ -25,7 +26,6 @@ from docnmt.experiments.scores import Part, Parts, Score
 from docnmt.experiments.system_comparison import all_systems
 from docnmt.experiments.tables import TABLES, PaperTable, Systems, make_table, needed_by
 from docnmt.experiments.translations import TestSet
-from docnmt.progress import Progress
 
 ROOT = Path(__file__).parents[3]
 SHARED = Path(os.environ.get("DOCNMT_SHARED") or ROOT.parent / "shared")

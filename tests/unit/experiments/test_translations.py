@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
+from docnmt.base.errors import DocnmtError
+from docnmt.base.lines import CorpusFiles
 from docnmt.config import EvaluationConfig, Recipe
-from docnmt.corpora.files import CorpusFiles
-from docnmt.errors import DocnmtError
 from docnmt.experiments.scores import parts_of
 from docnmt.experiments.translations import read_test_set
 

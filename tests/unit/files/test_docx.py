@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from docnmt.errors import DocnmtError
+from docnmt.base.errors import DocnmtError
 from docnmt.files.docx import read
 from docnmt.files.segments import FileText, Segment
 from tests.office_files import W, docx, moved, odt, part_of, shouted, texts, word_part, zipped

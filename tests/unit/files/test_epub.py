@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from docnmt.errors import DocnmtError
+from docnmt.base.errors import DocnmtError
 from docnmt.files.epub import read
 from docnmt.files.segments import Segment
 from tests.office_files import moved, part_of, shouted, texts, zipped

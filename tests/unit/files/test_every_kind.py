@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import docnmt.decoding.alignment
-from docnmt.errors import DocnmtError
+from docnmt.base.errors import DocnmtError
 from docnmt.files import KINDS, read_document, translate_bytes
 from docnmt.files.kinds import is_document
 from docnmt.files.placeholders import without

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from docnmt.errors import DocnmtError
+from docnmt.base.errors import DocnmtError
 from docnmt.files.html import Page, read
 from docnmt.files.html_tree import VOID
 from docnmt.files.segments import Mark, Segment

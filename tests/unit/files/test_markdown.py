@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from docnmt.errors import DocnmtError
+from docnmt.base.errors import DocnmtError
 from docnmt.files.markdown import MarkdownText, read
 from docnmt.files.markdown_blocks import Blocks
 from docnmt.files.markdown_inline import Line

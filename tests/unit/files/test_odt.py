@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from docnmt.errors import DocnmtError
+from docnmt.base.errors import DocnmtError
 from docnmt.files.odt import read
 from docnmt.files.segments import FileText, Segment
 from tests.office_files import docx, moved, odt, part_of, shouted, texts, zipped

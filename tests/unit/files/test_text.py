@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docnmt.errors import DocnmtError
+from docnmt.base.errors import DocnmtError
 from docnmt.files.proportions import columns
 from docnmt.files.segments import Segment
 from docnmt.files.text import read, wrap

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import docnmt.decoding.alignment
 import docnmt.files.translation as translation
-from docnmt.errors import DocnmtError
+from docnmt.base.errors import DocnmtError
 from docnmt.files import KINDS, translate_bytes, translate_file
 from docnmt.files.placeholders import counts, without
 from docnmt.files.segments import Mark, Segment

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from docnmt.errors import DocnmtError
+from docnmt.base.errors import DocnmtError
 from docnmt.files.segments import FileText, Segment
 from docnmt.files.xliff import read
 from tests.office_files import moved, shouted, texts

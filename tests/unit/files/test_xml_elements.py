@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from docnmt.errors import DocnmtError
+from docnmt.base.errors import DocnmtError
 from docnmt.files import xml_elements
 from docnmt.files.xml_elements import MAX_DEPTH, Element, Text, XmlBytes
 

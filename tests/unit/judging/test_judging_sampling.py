@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from docnmt.errors import DocnmtError
+from docnmt.base.errors import DocnmtError
 from docnmt.judging.sampling import Place, first_systems, read_sample
 from tests.judging_samples import NAMES, make_sample, sentences, write_files
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from docnmt.errors import DocnmtError
+from docnmt.base.errors import DocnmtError
 from docnmt.judging.sampling import Place
 from docnmt.judging.store import Store
 from tests.judging_samples import make_sample

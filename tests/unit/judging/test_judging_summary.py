@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from docnmt.errors import DocnmtError
+from docnmt.base.errors import DocnmtError
 from docnmt.judging.report import as_csv, figures, summary_table
 from docnmt.judging.sampling import Place
 from docnmt.judging.statistics import fleiss_kappa, sign_test

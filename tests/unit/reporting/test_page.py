@@ -7,8 +7,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from docnmt.reporting.page import STYLE, page, write_page
-from docnmt.reporting.table import Column, Table
+from docnmt.base.report import STYLE, Column, Table, page, write_page
 
 VOID = {"meta", "br", "hr", "img", "input", "link"}
 

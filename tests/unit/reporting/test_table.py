@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from docnmt.reporting.table import Column, Table
+from docnmt.base.report import Column, Table
 
 # Whatever somebody's sentence, document id or file name may hold.
 NASTY = '[bold]x[/] | a_b *c* `d` 100 % & {e} $f$ #g ~h ^i \\ <j> "k" & &amp; [l](m) ± ≥ …'

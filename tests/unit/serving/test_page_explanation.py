@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from docnmt.base.errors import DocnmtError
 from docnmt.config import ContextConfig
 from docnmt.decoding.translator import Translator
 from docnmt.document import ParallelDocument
-from docnmt.errors import DocnmtError
 from docnmt.evaluation.context_gain.gain import END, context_gain, target_words
 from docnmt.serving.explanation import aligned, explain
 from tests.builders import loaded_model, parallel_documents

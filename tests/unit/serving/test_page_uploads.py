@@ -7,8 +7,8 @@ import json
 
 import pytest
 
+from docnmt.base.errors import DocnmtError
 from docnmt.decoding.translator import Translator
-from docnmt.errors import DocnmtError
 from docnmt.files import translate_bytes
 from docnmt.serving import uploads
 from docnmt.serving.uploads import read_upload, write_upload

@@ -9,7 +9,7 @@ import json
 
 import pytest
 
-from docnmt.errors import DocnmtError
+from docnmt.base.errors import DocnmtError
 from docnmt.serving.downloads import Downloads
 from docnmt.serving.pool import CallFailed, Overloaded, TimedOut, WorkerDied
 from docnmt.serving.settings import Settings, read_keys

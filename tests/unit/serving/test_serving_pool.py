@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from docnmt.errors import DocnmtError
+from docnmt.base.errors import DocnmtError
 from docnmt.serving.models import named
 from docnmt.serving.pool import CallFailed, Overloaded, Pool, TimedOut, WorkerDied
 from tests.serving_fakes import (

@@ -10,7 +10,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docnmt.corpora.files import CorpusFiles
+from docnmt.base.lines import CorpusFiles
 from docnmt.corpora.readers import read_corpus
 from docnmt.document import ParallelDocument
 from docnmt.serving.translation_memory import tmx

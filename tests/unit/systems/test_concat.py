@@ -10,11 +10,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from docnmt.base.errors import DocnmtError
 from docnmt.config import ContextConfig, Recipe
 from docnmt.corpora.batches import Examples, epoch_batches, make_batch, own_parts
 from docnmt.corpora.contexts import Neighbours
 from docnmt.document import NO_CONTEXT, ContextSpec, ParallelDocument
-from docnmt.errors import DocnmtError
 from docnmt.model.transformer import DocumentTransformer
 from docnmt.systems.concat import SYSTEM, ToOne, ToTwo
 from docnmt.training.steps import _check_document_step

@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 import torch
 
+from docnmt.base.errors import DocnmtError
 from docnmt.corpora.batches import make_batch, pack
 from docnmt.decoding.beam import beam_search
 from docnmt.decoding.incremental import DecoderState
 from docnmt.decoding.results import Choice
 from docnmt.decoding.translator import Translator
 from docnmt.document import NO_CONTEXT, Document, ParallelDocument
-from docnmt.errors import DocnmtError
 from docnmt.evaluation.context_gain.gain import context_gain, translation_quality
 from docnmt.evaluation.context_gain.page import context_gain_page
 from docnmt.evaluation.context_gain.tables import Figures

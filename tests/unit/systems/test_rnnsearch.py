@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
+from docnmt.base.errors import DocnmtError
 from docnmt.config import ContextConfig, ModelConfig
 from docnmt.corpora.batches import make_batch, pack
 from docnmt.decoding.beam import beam_search
-from docnmt.errors import DocnmtError
 from docnmt.model.batch import Batch
 from docnmt.model.rnnsearch import RNNsearch, _Energies, gru_step
 from docnmt.systems import system_of

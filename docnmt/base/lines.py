@@ -1,7 +1,4 @@
-"""Opening corpus files: plain or gzip, checked line by line, never held whole in memory.
-
-A bad line keeps its place as a `Flaw`, so the two sides of parallel files stay in step when bad places are skipped.
-"""
+"""Input files as checked lines: plain or gzip, never held whole in memory; encodings and flaws."""
 
 from __future__ import annotations
 
@@ -18,7 +15,46 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, cast
 
-from docnmt.errors import DocnmtError
+from docnmt.base.errors import DocnmtError
+
+# ---- Text files as text ----
+
+# Text files as text: UTF-8, or UTF-16 or UTF-32 with a byte order mark, and back to the same bytes.
+
+_BOMS = (
+    (codecs.BOM_UTF8, "UTF-8"),
+    (codecs.BOM_UTF32_LE, "UTF-32-LE"),  # begins as UTF-16's does, so it comes first
+    (codecs.BOM_UTF32_BE, "UTF-32-BE"),
+    (codecs.BOM_UTF16_LE, "UTF-16-LE"),
+    (codecs.BOM_UTF16_BE, "UTF-16-BE"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    mark: bytes  # the byte order mark, which is no part of the text
+    name: str
+
+    def encoded(self, text: str) -> bytes:
+        return self.mark + text.encode(self.name)
+
+
+def decoded(data: bytes, name: str) -> tuple[str, Encoding]:
+    mark, encoding = next(((mark, encoding) for mark, encoding in _BOMS if data.startswith(mark)), (b"", "UTF-8"))
+    try:
+        return data[len(mark) :].decode(encoding), Encoding(mark, encoding)
+    except UnicodeDecodeError as error:
+        at = len(mark) + error.start
+        line = data.count(b"\n", 0, at) + 1
+        raise DocnmtError(
+            f"{name}, line {line}: byte 0x{data[at]:02X} is not {encoding}\n"
+            "  Convert the file: iconv -f OLD_ENCODING -t UTF-8."
+        ) from None
+
+
+# ---- Opening corpus files: plain or gzip, checked line by line, never held whole in memory ----
+
+# A bad line keeps its place as a `Flaw`, so the two sides of parallel files stay in step when bad places are skipped.
 
 MAX_CHARACTERS = 20_000
 # Formats that keep a whole document on one line may have lines this many times longer than a sentence.

@@ -1,0 +1,1 @@
+"""What everything else stands on: errors, files, lines, progress, tables and pages."""

@@ -1,1 +1,0 @@
-"""Tables and pages: how figures are shown."""
