@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from docnmt.base.lines import find_flaw
 from docnmt.corpora.assembly import Reading, Row
 from docnmt.document import GAP
-from docnmt.files.sentences import split
+from docnmt.text.sentences import split
 
 Pair = tuple[str, str]
 

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from docnmt.corpora.contexts import Neighbours
-from docnmt.decoding.characters import in_word, unspaced
 from docnmt.decoding.units import within_budget
 from docnmt.model.base import TranslationModel
 from docnmt.model.batch import Batch
 from docnmt.model.layers import attention_weights
 from docnmt.model.rnnsearch import RNNsearch
 from docnmt.model.transformer import DocumentTransformer
+from docnmt.text.scripts import in_word, unspaced
 
 if TYPE_CHECKING:
     from docnmt.decoding.translator import Translator

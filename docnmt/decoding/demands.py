@@ -14,11 +14,11 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from docnmt.base.errors import DocnmtError
-from docnmt.decoding.characters import unspaced
 from docnmt.decoding.glossary import Glossary
 from docnmt.decoding.phrases import CLOSING, Form, Matched, Matcher, Phrase, Place, forms_of
 from docnmt.decoding.spelling import Spelling
 from docnmt.document import Document
+from docnmt.text.scripts import unspaced
 
 
 @dataclass(frozen=True)

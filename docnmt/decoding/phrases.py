@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from docnmt.base.errors import DocnmtError
-from docnmt.decoding.characters import in_word, unspaced
+from docnmt.text.scripts import in_word, unspaced
 
 CLOSING = frozenset(".,;:!?)]}”»…%")  # marks with a space between them and the next word
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from docnmt.decoding.alignment import Links, Span
-from docnmt.decoding.characters import in_word
 from docnmt.decoding.phrases import Phrase, missing
+from docnmt.text.scripts import in_word
 
 
 def substitute(translation: str, links: Links, phrases: Sequence[Phrase]) -> str | None:

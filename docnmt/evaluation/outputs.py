@@ -29,7 +29,7 @@ from docnmt.evaluation.output_rows import (
     read_separated_rows,
     read_xliff_rows,
 )
-from docnmt.evaluation.words import letters
+from docnmt.text.words import letters
 
 _REMEDY = "Translate the source of these references again, or name the references that belong to it."
 _EMPTY_REMEDY = f"{_REMEDY} If empty lines are empty translations, write TSV or JSON lines."

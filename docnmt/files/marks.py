@@ -10,9 +10,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
 
-from docnmt.decoding.characters import in_word, unspaced
 from docnmt.files.placeholders import find
 from docnmt.files.segments import Mark
+from docnmt.text.scripts import in_word, unspaced
 
 Span = tuple[int, int]
 Links = Sequence[tuple[Span, Span]]  # a word of the source and one of the translation, as characters

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from docnmt.decoding.characters import unspaced
 from docnmt.files.inline import nested
 from docnmt.files.segments import Mark, Segment
+from docnmt.text.scripts import unspaced
 
 # What templates and static sites put between words: marks.
 TEMPLATE = re.compile(r"\{\{[^{}]{0,300}\}\}|\{%[^%]{0,300}%\}|<%[^%]{0,300}%>")

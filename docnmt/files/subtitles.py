@@ -14,7 +14,7 @@ from docnmt.files.cues import Utterance, read_cues, utterances
 from docnmt.files.inline import with_marks
 from docnmt.files.proportions import columns, cut, width
 from docnmt.files.segments import Mark, Segment
-from docnmt.files.sentences import split
+from docnmt.text.sentences import split
 
 LINE = 42  # columns: what is read at a glance
 _LONGEST_RUN = 12  # cues

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.lines import Encoding, decoded
-from docnmt.decoding.characters import unspaced
 from docnmt.files.proportions import columns
 from docnmt.files.segments import Segment
+from docnmt.text.scripts import unspaced
 
 _LINE = re.compile(r"([^\r\n]*)(\r\n|\n|\r|\Z)")
 _PREFIX = re.compile(r"[\s>]*(?:[-*+•–—·#]+\s+)?")  # indentation, what mail puts before lines, the dash of an item

@@ -19,7 +19,7 @@ from docnmt.files.kinds import read_document
 from docnmt.files.marks import Links, place
 from docnmt.files.placeholders import Bare, counts, find, put_back, take_out, without
 from docnmt.files.segments import FileText, Mark, Segment
-from docnmt.files.sentences import split
+from docnmt.text.sentences import split
 
 if TYPE_CHECKING:
     from docnmt.decoding.results import Changes, Options

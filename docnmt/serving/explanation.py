@@ -15,7 +15,7 @@ from docnmt.evaluation.context_gain.gain import check_has_context, encode
 from docnmt.evaluation.context_gain.looks import looks
 from docnmt.evaluation.context_gain.trace import traced
 from docnmt.evaluation.controls import NONE, TRUE, Contexts
-from docnmt.evaluation.words import Word
+from docnmt.text.words import Word
 
 
 def explain(translator: Translator, source: Sequence[str], target: Sequence[str], position: int) -> dict[str, Any]:

@@ -26,8 +26,8 @@ from docnmt.document import Document, ParallelDocument
 from docnmt.evaluation.controls import NONE, REPEATED, TRUE, Contexts, with_contexts
 from docnmt.evaluation.metrics import Metric, make_metric
 from docnmt.evaluation.significance import Difference, Interval, compare, interval
-from docnmt.evaluation.words import Word, words
 from docnmt.model.batch import Batch
+from docnmt.text.words import Word, words
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -14,8 +14,8 @@ from docnmt.decoding.translator import Translator
 from docnmt.document import trim_to_budget, visible_positions
 from docnmt.evaluation.context_gain.gain import target_words
 from docnmt.evaluation.context_gain.trace import Trace
-from docnmt.evaluation.words import Word, words
 from docnmt.model.batch import Batch
+from docnmt.text.words import Word, words
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from docnmt.base.lines import InputFile
 from docnmt.evaluation.contrastive.documents import KEPT, Excerpt, excerpts
 from docnmt.evaluation.contrastive.items import Item, Place, at_least_one, item_from, read_items
 from docnmt.evaluation.contrastive.text import read_text_set
-from docnmt.evaluation.words import letters
+from docnmt.text.words import letters
 
 LAYOUTS = ("docnmt", "contrapro", "text", "bawden", "voita")
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docnmt.files.abbreviations import LANGUAGES
-from docnmt.files.sentences import LONGEST, split
+from docnmt.text.abbreviations import LANGUAGES
+from docnmt.text.sentences import LONGEST, split
 
 # "|" stands where a sentence begins.
 SPLIT = {

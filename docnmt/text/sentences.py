@@ -11,7 +11,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from docnmt.files.abbreviations import Words, words_of
+from docnmt.text.abbreviations import Words, words_of
 
 LONGEST = 1000  # characters of a sentence; a longer one is cut where that hurts least
 

@@ -1,0 +1,1 @@
+"""Text without regard to files or models: scripts, words, sentences."""
