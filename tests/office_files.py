@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from docnmt.files.segments import FileText, Segment
+from docnmt.documents.segment import FileText, Segment
 
 W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 _WORD = "application/vnd.openxmlformats-officedocument.wordprocessingml"

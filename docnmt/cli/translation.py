@@ -59,8 +59,8 @@ def run_translate(options: argparse.Namespace) -> None:
     from docnmt.decoding.glossary import Glossary
     from docnmt.decoding.jobs import count_sentences, is_corpus, output_paths, translate_stream
     from docnmt.decoding.translator import load
-    from docnmt.files.kinds import PACKED, kind_of
-    from docnmt.files.translation import FileSentences, languages_of, read_bytes
+    from docnmt.documents.segment import PACKED, kind_of
+    from docnmt.documents.translate import FileSentences, languages_of, read_bytes
     from docnmt.model_folder import model_key
 
     rank, size = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))

@@ -10,7 +10,7 @@ from docnmt.base.lines import InputFile
 from docnmt.corpora.assembly import Reading
 from docnmt.corpora.sentence_pairs import Pair, sentence_pairs
 from docnmt.document import GAP
-from docnmt.files.subtitles import Subtitles
+from docnmt.documents.subtitles import Subtitles
 
 # Two sentences belong together if they are shown together for this share of the time of the shorter one.
 _TOGETHER = 0.5

@@ -16,9 +16,8 @@ from docnmt.corpora.assembly import Reading, Row, documents_from_rows
 from docnmt.corpora.cue_pairs import timed_pairs
 from docnmt.corpora.sentence_pairs import Pair, good_rows, sentence_pairs
 from docnmt.document import GAP, ParallelDocument
-from docnmt.files.kinds import kind_of, read_document
-from docnmt.files.segments import FileText, Segment
-from docnmt.files.subtitles import Subtitles
+from docnmt.documents.segment import FileText, Segment, kind_of, read_document
+from docnmt.documents.subtitles import Subtitles
 
 # Plain text is read line by line, and catalogues and memories hold both sides in one file.
 _NOT_PAIRED = frozenset(("text", "po", "xliff", "tmx"))

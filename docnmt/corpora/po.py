@@ -13,9 +13,9 @@ from docnmt.corpora.assembly import Reading, Row, documents_from_rows
 from docnmt.corpora.markup import same_language
 from docnmt.corpora.sentence_pairs import Pair, good_rows, sentence_pairs
 from docnmt.document import GAP, ParallelDocument
-from docnmt.files.messages import message
-from docnmt.files.plural_forms import PluralForms
-from docnmt.files.po_entries import PoEntry, decoded, header_fields, read_entries
+from docnmt.documents.messages import message
+from docnmt.documents.plural_forms import PluralForms
+from docnmt.documents.po import PoEntry, decoded, header_fields, read_entries
 
 
 def read_po(file: InputFile, reading: Reading) -> Iterator[ParallelDocument]:

@@ -14,7 +14,7 @@ from docnmt.base.report import Column, Table
 from docnmt.decoding.jobs import FileJob, open_work
 from docnmt.decoding.results import Options
 from docnmt.decoding.translator import Translator
-from docnmt.files.kinds import kind_of
+from docnmt.documents.segment import kind_of
 
 
 @dataclass

@@ -26,9 +26,9 @@ from docnmt.corpora.readers import detect_source_format, read_source
 from docnmt.decoding.results import Changes, Options, TranslatedDocument
 from docnmt.decoding.translator import Translator
 from docnmt.document import Document
-from docnmt.files.kinds import is_document
-from docnmt.files.parts import FileWork
-from docnmt.files.translation import languages_of
+from docnmt.documents.parts import FileWork
+from docnmt.documents.segment import is_document
+from docnmt.documents.translate import languages_of
 
 BLOCK = 2048  # sentences
 POLL_SECONDS = 0.5

@@ -14,8 +14,8 @@ from docnmt.base.lines import MAX_CHARACTERS, SENTENCES_PER_LINE, Flaw, InputFil
 from docnmt.corpora.assembly import Reading
 from docnmt.corpora.po import messages
 from docnmt.corpora.xliff import units
-from docnmt.files.plural_forms import PluralForms
-from docnmt.files.po_entries import decoded, header_fields, read_entries
+from docnmt.documents.plural_forms import PluralForms
+from docnmt.documents.po import decoded, header_fields, read_entries
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from docnmt.files.kinds import KINDS, PACKED, is_document, kind_of
-from docnmt.files.translation import translate_bytes
+from docnmt.documents.segment import KINDS, PACKED, is_document, kind_of
+from docnmt.documents.translate import translate_bytes
 from docnmt.serving.detection import Detector
 from docnmt.serving.downloads import Downloads
 from docnmt.serving.excerpts import options

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, cast
 
 from docnmt.decoding.results import OFF, Options, TranslatedSentence
 from docnmt.document import ContextSpec, Document, context_positions
-from docnmt.files.placeholders import without
-from docnmt.files.translation import FileSentences, Sentence, Translated
+from docnmt.documents.placeholders import without
+from docnmt.documents.translate import FileSentences, Sentence, Translated
 
 if TYPE_CHECKING:
     from docnmt.decoding.results import Changes

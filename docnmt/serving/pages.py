@@ -15,7 +15,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from docnmt.base.errors import DocnmtError
-from docnmt.files.kinds import KINDS
+from docnmt.documents.segment import KINDS
 from docnmt.serving.api import FILES, Answer, while_connected
 from docnmt.serving.explanation import aligned, explain
 from docnmt.serving.languages import name_of

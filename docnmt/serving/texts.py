@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from docnmt.files.translation import FileSentences, Translated, languages_of
+from docnmt.documents.translate import FileSentences, Translated, languages_of
 from docnmt.serving.excerpts import Batch, options, whole
 from docnmt.serving.models import ModelInfo
 from docnmt.serving.pool import Pool

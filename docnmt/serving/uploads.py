@@ -12,8 +12,8 @@ from docnmt.base.errors import DocnmtError
 from docnmt.decoding.jobs import Placed, read_placed, renderer
 from docnmt.decoding.results import TranslatedDocument, TranslatedSentence
 from docnmt.decoding.translator import Translator
-from docnmt.files.kinds import is_document
-from docnmt.files.translation import FileSentences, languages_of
+from docnmt.documents.segment import is_document
+from docnmt.documents.translate import FileSentences, languages_of
 
 MOST = 10_000  # sentences: beyond that a page is no help, to its reader and to the browser
 

@@ -120,7 +120,7 @@ def translated(data: bytes, name: str, say: Callable[[str], str]) -> bytes:
     """A file whose sentences are translated by `say`."""
     import docnmt.decoding.alignment as alignment
     from docnmt.decoding.results import Options, TranslatedDocument, TranslatedSentence
-    from docnmt.files import translate_bytes
+    from docnmt.documents import translate_bytes
 
     def translate_documents(documents: Any, **_: Any) -> Any:
         for document in documents:

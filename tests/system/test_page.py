@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from docnmt.decoding.translator import Translator, load
-from docnmt.files import translate_bytes
+from docnmt.documents import translate_bytes
 from docnmt.serving.explanation import explain
 from tests.browser import open_browser
 from tests.office_files import docx, part_of

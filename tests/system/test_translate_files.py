@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-import docnmt.files.translation as file_translation
+import docnmt.documents.translate as file_translation
 from docnmt.decoding.translator import Translator, load
-from docnmt.files import KINDS, translate_bytes
+from docnmt.documents import KINDS, translate_bytes
 from tests.system.conftest import Tiny, command, first_documents, in_two_processes, start_docnmt
 
 

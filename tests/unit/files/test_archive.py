@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from docnmt.base.errors import DocnmtError
-from docnmt.files import archive
-from docnmt.files.archive import read_zip, write_zip
+from docnmt.documents import archive
+from docnmt.documents.archive import read_zip, write_zip
 
 NAMES = st.lists(st.sampled_from(["mimetype", "a.xml", "b/c.xml", "é.txt", "d/e/f"]), unique=True, min_size=1)
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from docnmt.base.errors import DocnmtError
-from docnmt.files.docx import read
-from docnmt.files.segments import FileText, Segment
+from docnmt.documents.docx import read
+from docnmt.documents.segment import FileText, Segment
 from tests.office_files import W, docx, moved, odt, part_of, shouted, texts, word_part, zipped
 
 BOLD = "<w:b/>"

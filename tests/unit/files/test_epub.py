@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from docnmt.base.errors import DocnmtError
-from docnmt.files.epub import read
-from docnmt.files.segments import Segment
+from docnmt.documents.epub import read
+from docnmt.documents.segment import Segment
 from tests.office_files import moved, part_of, shouted, texts, zipped
 
 CONTAINER = (

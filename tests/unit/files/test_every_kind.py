@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 import docnmt.decoding.alignment
 from docnmt.base.errors import DocnmtError
-from docnmt.files import KINDS, read_document, translate_bytes
-from docnmt.files.kinds import is_document
-from docnmt.files.placeholders import without
+from docnmt.documents import KINDS, read_document, translate_bytes
+from docnmt.documents.placeholders import without
+from docnmt.documents.segment import is_document
 from tests.fake_translator import Fake, backwards
 from tests.office_files import docx, odt, zipped
 

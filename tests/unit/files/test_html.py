@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from docnmt.base.errors import DocnmtError
-from docnmt.files.html import Page, read
-from docnmt.files.html_tree import VOID
-from docnmt.files.segments import Mark, Segment
+from docnmt.documents.html import Page, read
+from docnmt.documents.html_tokens import VOID
+from docnmt.documents.segment import Mark, Segment
 from tests.office_files import moved, shouted, texts
 
 PAGE = """<!DOCTYPE html>

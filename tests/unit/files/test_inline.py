@@ -7,8 +7,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docnmt.files.inline import nested, paired, with_marks
-from docnmt.files.segments import Mark
+from docnmt.documents.inline import nested, paired, with_marks
+from docnmt.documents.segment import Mark
 
 
 def test_tags_find_their_partners() -> None:

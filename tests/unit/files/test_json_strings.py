@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from docnmt.base.errors import DocnmtError
-from docnmt.files import read_document
-from docnmt.files.icu_messages import icu_message
+from docnmt.documents import read_document
+from docnmt.documents.icu_messages import icu_message
 
 
 def louder(text: str) -> str:

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from docnmt.base.errors import DocnmtError
-from docnmt.files.markdown import MarkdownText, read
-from docnmt.files.markdown_blocks import Blocks
-from docnmt.files.markdown_inline import Line
-from docnmt.files.segments import Segment
+from docnmt.documents.markdown import MarkdownText, read
+from docnmt.documents.markdown_blocks import Blocks
+from docnmt.documents.markdown_inline import Line
+from docnmt.documents.segment import Segment
 from tests.office_files import moved, shouted, texts
 
 PAGE = """---

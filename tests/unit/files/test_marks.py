@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docnmt.files.marks import place, words_of
-from docnmt.files.placeholders import find
-from docnmt.files.segments import Mark
+from docnmt.documents.marks import place, words_of
+from docnmt.documents.placeholders import find
+from docnmt.documents.segment import Mark
 
 
 def read(marked: str) -> tuple[str, list[Mark]]:

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from docnmt.base.errors import DocnmtError
-from docnmt.files.odt import read
-from docnmt.files.segments import FileText, Segment
+from docnmt.documents.odt import read
+from docnmt.documents.segment import FileText, Segment
 from tests.office_files import docx, moved, odt, part_of, shouted, texts, zipped
 
 SESSION = '<style:style style:name="T1" style:family="text"><style:text-properties officeooo:rsid="0a1"/></style:style>'

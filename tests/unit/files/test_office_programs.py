@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from docnmt.files import read_document
+from docnmt.documents import read_document
 from tests.office_files import docx, odt, shouted, texts
 
 PAGE = """<html><head><title>Le grand voyage</title></head><body>

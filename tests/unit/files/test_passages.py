@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from docnmt.files.passages import Atom, Passage, Role, partners, trim, with_breaks
-from docnmt.files.segments import Segment
+from docnmt.documents.passages import Atom, Passage, Role, partners, trim, with_breaks
+from docnmt.documents.segment import Segment
 from tests.office_files import moved
 
 

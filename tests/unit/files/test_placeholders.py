@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docnmt.files.marks import place
-from docnmt.files.placeholders import counts, find, put_back, take_out, without
-from docnmt.files.segments import Mark
+from docnmt.documents.marks import place
+from docnmt.documents.placeholders import counts, find, put_back, take_out, without
+from docnmt.documents.segment import Mark
 
 KEPT = ["%s", "%d", "%(name)s", "%1$s", "%-5.2f", "%%", "%@", "%count%", "{0}", "{name}", "{}", "{name!r:>10}", "{{x}}"]
 KEPT += ["{{ user.name }}", "${var}", "${{ x }}", "$VAR", "$name", "$(HOME)", "#{a}", "%{b}", "<b>", "</b>", "<br/>"]

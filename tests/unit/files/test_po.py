@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from docnmt.base.errors import DocnmtError
-from docnmt.files import read_document
-from docnmt.files.plural_forms import PluralForms
-from docnmt.files.po_entries import literal, read_entries
-from docnmt.files.segments import Segment
+from docnmt.documents import read_document
+from docnmt.documents.plural_forms import PluralForms
+from docnmt.documents.po import literal, read_entries
+from docnmt.documents.segment import Segment
 
 RUSSIAN = "nplurals=3; plural=(n%10==1 && n%100!=11 ? 0 : n%10>=2 && n%10<=4 && (n%100<10 || n%100>=20) ? 1 : 2);"
 HEADER = r"""# Somebody's catalogue.

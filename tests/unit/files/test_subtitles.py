@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from docnmt.base.errors import DocnmtError
-from docnmt.files import read_document
-from docnmt.files.proportions import columns, cut
-from docnmt.files.segments import Segment
+from docnmt.documents import read_document
+from docnmt.documents.layout import columns, cut
+from docnmt.documents.segment import Segment
 
 SRT = """1
 00:00:01,000 --> 00:00:03,000

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docnmt.base.errors import DocnmtError
-from docnmt.files.proportions import columns
-from docnmt.files.segments import Segment
-from docnmt.files.text import read, wrap
+from docnmt.documents.layout import columns
+from docnmt.documents.plain import read, wrap
+from docnmt.documents.segment import Segment
 
 NOBODY = ("", "")
 PROSE = (

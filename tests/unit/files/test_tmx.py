@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from docnmt.base.errors import DocnmtError
-from docnmt.files.segments import FileText
-from docnmt.files.tmx import read
+from docnmt.documents.segment import FileText
+from docnmt.documents.tmx import read
 from tests.office_files import moved, shouted, texts
 
 

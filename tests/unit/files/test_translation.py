@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import docnmt.decoding.alignment
-import docnmt.files.translation as translation
+import docnmt.documents.translate as translation
 from docnmt.base.errors import DocnmtError
-from docnmt.files import KINDS, translate_bytes, translate_file
-from docnmt.files.placeholders import counts, without
-from docnmt.files.segments import Mark, Segment
-from docnmt.files.translation import FileSentences, Translated, joined, sentences_of
+from docnmt.documents import KINDS, translate_bytes, translate_file
+from docnmt.documents.placeholders import counts, without
+from docnmt.documents.segment import Mark, Segment
+from docnmt.documents.translate import FileSentences, Translated, joined, sentences_of
 from tests.fake_translator import Fake, backwards
 
 

@@ -14,8 +14,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from docnmt.base.errors import DocnmtError
-from docnmt.files.segments import FileText, Segment
-from docnmt.files.xliff import read
+from docnmt.documents.segment import FileText, Segment
+from docnmt.documents.xliff import read
 from tests.office_files import moved, shouted, texts
 
 ONE, TWO = "urn:oasis:names:tc:xliff:document:1.2", "urn:oasis:names:tc:xliff:document:2.0"

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from docnmt.base.errors import DocnmtError
-from docnmt.files import xml_elements
-from docnmt.files.xml_elements import MAX_DEPTH, Element, Text, XmlBytes
+from docnmt.documents import xml as xml_elements
+from docnmt.documents.xml import MAX_DEPTH, Element, Text, XmlBytes
 
 SAMPLE = (
     '<?xml version="1.0" encoding="ENCODING"?>\r\n<!-- remark --><r xmlns="urn:a" xmlns:q="urn:b" q:x="1">\r\n'

@@ -9,7 +9,7 @@ import pytest
 
 from docnmt.base.errors import DocnmtError
 from docnmt.decoding.translator import Translator
-from docnmt.files import translate_bytes
+from docnmt.documents import translate_bytes
 from docnmt.serving import uploads
 from docnmt.serving.uploads import read_upload, write_upload
 from tests.builders import loaded_model

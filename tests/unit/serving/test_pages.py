@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from docnmt.document import ContextSpec
-from docnmt.files import KINDS
+from docnmt.documents import KINDS
 from docnmt.serving import pages, stretches
 from docnmt.serving.app import make_app
 from docnmt.serving.detection import Detector

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from docnmt.files.inline import nested
-from docnmt.files.segments import Mark, Segment
+from docnmt.documents.inline import nested
+from docnmt.documents.segment import Mark, Segment
 from docnmt.text.scripts import unspaced
 
 # What templates and static sites put between words: marks.

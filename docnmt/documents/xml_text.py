@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
-from docnmt.files.passages import Atom, Passage, Role, has_letters, trim
-from docnmt.files.segments import Segment
-from docnmt.files.xml_elements import Aside, Element, Text, XmlBytes
+from docnmt.documents.passages import Atom, Passage, Role, has_letters, trim
+from docnmt.documents.segment import Segment
+from docnmt.documents.xml import Aside, Element, Text, XmlBytes
 
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _SPELLED = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})

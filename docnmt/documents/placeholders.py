@@ -11,8 +11,8 @@ from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from docnmt.files.runs import is_word
-from docnmt.files.segments import Mark
+from docnmt.documents.runs import is_word
+from docnmt.documents.segment import Mark
 
 Span = tuple[int, int]
 

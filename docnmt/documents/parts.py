@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from docnmt.files.kinds import kind_of
-from docnmt.files.segments import Mark
-from docnmt.files.translation import FileSentences, Translated, read_bytes
+from docnmt.documents.segment import Mark, kind_of
+from docnmt.documents.translate import FileSentences, Translated, read_bytes
 
 if TYPE_CHECKING:
     from docnmt.decoding.results import Options

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from docnmt.base.errors import DocnmtError
 from docnmt.corpora.markup import same_language
-from docnmt.files.bilingual import Slot, Units, refilled, space_before
-from docnmt.files.segments import FileText
-from docnmt.files.xml_elements import Element, XmlBytes
-from docnmt.files.xml_text import Inline, XmlText, escape
+from docnmt.documents.segment import FileText
+from docnmt.documents.xliff import Slot, Units, refilled, space_before
+from docnmt.documents.xml import Element, XmlBytes
+from docnmt.documents.xml_text import Inline, XmlText, escape
 
 _NAMESPACES = {"http://www.lisa.org/tmx14": "", "http://www.lisa.org/tmx": ""}
 _ANY = "*all*"

@@ -10,8 +10,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
 
-from docnmt.files.placeholders import find
-from docnmt.files.segments import Mark
+from docnmt.documents.placeholders import find
+from docnmt.documents.segment import Mark
 from docnmt.text.scripts import in_word, unspaced
 
 Span = tuple[int, int]

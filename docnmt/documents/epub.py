@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from docnmt.base.errors import DocnmtError
-from docnmt.files.archive import read_zip, write_zip
-from docnmt.files.html import Page, Reader, read_page
-from docnmt.files.html_tokens import Token, attributes, decode, names, tokens
-from docnmt.files.runs import Edit
-from docnmt.files.segments import Segment
+from docnmt.documents.archive import read_zip, write_zip
+from docnmt.documents.html import Page, Reader, read_page
+from docnmt.documents.html_tokens import Token, attributes, decode, names, tokens
+from docnmt.documents.runs import Edit
+from docnmt.documents.segment import Segment
 
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"

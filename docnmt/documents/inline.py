@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from docnmt.files.segments import Mark
+from docnmt.documents.segment import Mark
 
 _NAME = re.compile(r"</?([A-Za-z0-9][\w:-]*)")
 

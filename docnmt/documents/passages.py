@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import groupby
 
-from docnmt.files.inline import nested
-from docnmt.files.runs import is_word
-from docnmt.files.segments import Mark, Segment
+from docnmt.documents.inline import nested
+from docnmt.documents.runs import is_word
+from docnmt.documents.segment import Mark, Segment
 
 _SPACES = re.compile("[ \t\r\n]+")
 _LINE_END = re.compile(r"((?<![^\S\n])[^\S\n]*+\n\s*)")  # never begun amid spaces: long runs of them cost time

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from docnmt.base.errors import DocnmtError
-from docnmt.files.archive import read_zip
-from docnmt.files.packages import PackageText
-from docnmt.files.segments import FileText
-from docnmt.files.xml_elements import Element, XmlBytes
-from docnmt.files.xml_text import Inline, MixedPlace, XmlText, atoms_of
+from docnmt.documents.archive import PackageText, read_zip
+from docnmt.documents.segment import FileText
+from docnmt.documents.xml import Element, XmlBytes
+from docnmt.documents.xml_text import Inline, MixedPlace, XmlText, atoms_of
 
 _OASIS = "urn:oasis:names:tc:opendocument:xmlns:"
 _NAMESPACES = {

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from docnmt.files.messages import Message, message
-from docnmt.files.segments import Segment
+from docnmt.documents.messages import Message, message
+from docnmt.documents.segment import Segment
 
 HAS_CHOICE = re.compile(r"\{\s*[\w.-]+\s*,\s*(?:plural|selectordinal|select)\s*,")
 _HEAD = re.compile(r"\{\s*([\w.-]+)\s*,\s*(plural|selectordinal|select)\s*,(\s*offset:\s*\d+)?\s*")

@@ -8,9 +8,11 @@ import struct
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from docnmt.base.errors import DocnmtError
+from docnmt.documents.segment import Segment
+from docnmt.documents.xml_text import XmlText
 
 MAX_ENTRIES = 20_000
 MAX_UNPACKED = 1 << 29
@@ -126,3 +128,28 @@ def _fresh(entry: zipfile.ZipInfo) -> zipfile.ZipInfo:
         entry.external_attr,
     )
     return fresh
+
+
+# ---- A document that is a zip archive of several XML files ----
+
+
+class PackageText:
+    """The segments of its parts, one part after the other."""
+
+    def __init__(self, data: bytes, parts: Mapping[str, XmlText]):
+        self._data, self._parts = data, parts
+
+    @property
+    def segments(self) -> Sequence[Segment]:
+        return [segment for part in self._parts.values() for segment in part.segments]
+
+    def write(self, translations: Sequence[Segment]) -> bytes:
+        changed: dict[str, bytes] = {}
+        start = 0
+        for name, part in self._parts.items():
+            end = start + len(part.segments)
+            changed[name] = part.write(translations[start:end])
+            start = end
+        if start != len(translations):
+            raise ValueError(f"{len(translations)} translations for {start} segments")
+        return write_zip(self._data, changed)

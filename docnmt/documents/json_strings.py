@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.lines import decoded
-from docnmt.files.icu_messages import HAS_CHOICE, IcuMessage, icu_message
-from docnmt.files.messages import Message, message
-from docnmt.files.segments import Segment
+from docnmt.documents.icu_messages import HAS_CHOICE, IcuMessage, icu_message
+from docnmt.documents.messages import Message, message
+from docnmt.documents.segment import Segment
 
 _TOKEN = re.compile(r'\s*(?:("(?:[^"\\]|\\.)*+")|([\[\]{},:])|[^\s"\[\]{},:]+)')
 _TEXT_KEYS = frozenset(("message", "defaultMessage"))

@@ -9,10 +9,20 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from docnmt.base.errors import DocnmtError
-from docnmt.files.html_tokens import Attribute, Token, attributes, decode, line_of, names, tokens
-from docnmt.files.html_tree import BLOCKS, match
-from docnmt.files.runs import TEMPLATE, Edit, Piece, Run, collapsed, edited, is_readable, make_run, rewritten, unlinked
-from docnmt.files.segments import Mark, Segment
+from docnmt.documents.html_tokens import BLOCKS, Attribute, Token, attributes, decode, line_of, match, names, tokens
+from docnmt.documents.runs import (
+    TEMPLATE,
+    Edit,
+    Piece,
+    Run,
+    collapsed,
+    edited,
+    is_readable,
+    make_run,
+    rewritten,
+    unlinked,
+)
+from docnmt.documents.segment import Mark, Segment
 
 LEFT_ALONE = names(
     "script style textarea pre code kbd samp var svg math rt rp xmp iframe noembed noframes object applet"

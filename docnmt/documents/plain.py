@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.lines import Encoding, decoded
-from docnmt.files.proportions import columns
-from docnmt.files.segments import Segment
+from docnmt.documents.layout import columns
+from docnmt.documents.segment import Segment
 from docnmt.text.scripts import unspaced
 
 _LINE = re.compile(r"([^\r\n]*)(\r\n|\n|\r|\Z)")

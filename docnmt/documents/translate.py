@@ -1,6 +1,6 @@
 """A file through a translator: its segments into sentences, these into another language, and back into the file.
 
->>> docnmt.files.translate_file(translator, "letter.docx", "lettre.docx")
+>>> docnmt.documents.translate_file(translator, "letter.docx", "lettre.docx")
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Unpack, cast
 from docnmt.base.errors import DocnmtError
 from docnmt.base.files import write_atomically
 from docnmt.document import Document
-from docnmt.files.kinds import read_document
-from docnmt.files.marks import Links, place
-from docnmt.files.placeholders import Bare, counts, find, put_back, take_out, without
-from docnmt.files.segments import FileText, Mark, Segment
+from docnmt.documents.marks import Links, place
+from docnmt.documents.placeholders import Bare, counts, find, put_back, take_out, without
+from docnmt.documents.segment import FileText, Mark, Segment, read_document
 from docnmt.text.sentences import split
 
 if TYPE_CHECKING:
