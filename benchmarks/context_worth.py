@@ -27,7 +27,7 @@ from rich.console import Console
 from docnmt.base.lines import CorpusFiles
 from docnmt.base.progress import Progress
 from docnmt.base.report import Column, Table
-from docnmt.corpora.readers import read_corpus
+from docnmt.corpus.read import read_corpus
 from docnmt.decoding.translator import Translator, load
 from docnmt.document import ContextSpec, Document, ParallelDocument, visible_positions
 from docnmt.evaluation.context_gain.gain import MeanOfTokens

@@ -21,7 +21,7 @@ from docnmt.base.progress import Progress
 from docnmt.base.report import Column, Table
 from docnmt.cli import main as docnmt
 from docnmt.corpora.demo import read_context_words
-from docnmt.corpora.readers import read_corpus
+from docnmt.corpus.read import read_corpus
 from docnmt.decoding.translator import load
 from docnmt.document import Document, ParallelDocument
 from docnmt.evaluation.context_words import accuracy

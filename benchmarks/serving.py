@@ -33,7 +33,7 @@ from rich.console import Console
 from rich.table import Table
 
 from docnmt.base.files import write_json
-from docnmt.corpora.readers import read_source
+from docnmt.corpus.read import read_source
 from docnmt.document import Document
 
 DEMO = "runs/demo"

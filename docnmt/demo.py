@@ -16,7 +16,7 @@ from docnmt.base.lines import CorpusFiles
 from docnmt.base.progress import Progress
 from docnmt.config import Recipe
 from docnmt.corpora.demo import PHENOMENA, read_context_words, write_demo_corpus
-from docnmt.corpora.readers import read_corpus
+from docnmt.corpus.read import read_corpus
 from docnmt.decoding.translator import Translator, load
 from docnmt.document import Document, ParallelDocument, context_sentences
 from docnmt.evaluation.context_words import ContextWordAccuracy, Words, accuracy, is_right

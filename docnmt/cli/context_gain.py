@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> None:
     from docnmt.base.files import write_atomically, write_json
     from docnmt.base.progress import Progress
     from docnmt.base.report import write_page
-    from docnmt.corpora.readers import read_corpus
+    from docnmt.corpus.read import read_corpus
     from docnmt.decoding.translator import load
     from docnmt.evaluation.context_gain.gain import context_gain, translation_quality, write_tokens
     from docnmt.evaluation.context_gain.page import context_gain_page

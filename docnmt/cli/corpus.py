@@ -68,8 +68,8 @@ def run_corpus_get(options: argparse.Namespace) -> None:
     from rich.console import Console
 
     from docnmt.base.progress import Progress
-    from docnmt.corpora.cleaning import report
     from docnmt.corpora.debian.get import get_debian
+    from docnmt.corpus import clean as report
 
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     card, cleaner = get_debian(
@@ -93,8 +93,8 @@ def run_corpus_inspect(options: argparse.Namespace) -> None:
     from docnmt.base.errors import SkipBad, raise_bad
     from docnmt.base.files import write_json
     from docnmt.base.progress import Progress
-    from docnmt.corpora.inspection import inspect, print_inspection
-    from docnmt.corpora.readers import read_corpus
+    from docnmt.corpus.inspect import inspect, print_inspection
+    from docnmt.corpus.read import read_corpus
     from docnmt.document import ContextSpec
 
     bad = SkipBad()
@@ -118,12 +118,9 @@ def run_corpus_clean(options: argparse.Namespace) -> None:
     from docnmt.base.files import write_atomically, write_json
     from docnmt.base.lines import CorpusFiles
     from docnmt.base.progress import Progress
-    from docnmt.corpora.assembly import LeaveGaps
-    from docnmt.corpora.cleaning import report
-    from docnmt.corpora.cleaning.cleaner import Cleaner
-    from docnmt.corpora.cleaning.filters import Limits
-    from docnmt.corpora.cleaning.inputs import read_all
-    from docnmt.corpora.writers import writer_for
+    from docnmt.corpus import clean as report
+    from docnmt.corpus.clean import Cleaner, Limits, read_all
+    from docnmt.corpus.rows import LeaveGaps, writer_for
 
     if options.report and not options.report.endswith((".json", ".md")):
         raise DocnmtError(f"--report {options.report}: neither .json nor .md\n  Name a file that ends in one of them.")

@@ -109,7 +109,7 @@ def _data(options: argparse.Namespace, card: ModelCard) -> DataConfig:
 
 
 def _documents(data: DataConfig, roles: Iterable[str], progress: Progress) -> Iterator[ParallelDocument]:
-    from docnmt.corpora.readers import read_pairs
+    from docnmt.corpus.read import read_pairs
 
     on_bad = SkipBad() if data.skip_bad else raise_bad
     for role in roles:

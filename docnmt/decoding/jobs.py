@@ -22,7 +22,7 @@ from typing import IO, Protocol, cast
 from docnmt.base.errors import BadInput, DocnmtError
 from docnmt.base.files import write_atomically, write_json
 from docnmt.base.lines import MAX_CHARACTERS, STDIN, Flaw, InputFile
-from docnmt.corpora.readers import detect_source_format, read_source
+from docnmt.corpus.read import detect_source_format, read_source
 from docnmt.decoding.results import Changes, Options, TranslatedDocument
 from docnmt.decoding.translator import Translator
 from docnmt.document import Document

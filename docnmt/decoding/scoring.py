@@ -9,7 +9,7 @@ from itertools import tee
 from docnmt.base.files import write_json
 from docnmt.base.lines import CorpusFiles
 from docnmt.base.progress import Progress
-from docnmt.corpora.readers import read_corpus
+from docnmt.corpus.read import read_corpus
 from docnmt.decoding.results import SentenceScore
 from docnmt.decoding.translator import Translator
 from docnmt.document import NO_CONTEXT

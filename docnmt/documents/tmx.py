@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from docnmt.base.errors import DocnmtError
-from docnmt.corpora.markup import same_language
+from docnmt.corpus.sgml import same_language
 from docnmt.documents.segment import FileText
 from docnmt.documents.xliff import Slot, Units, refilled, space_before
 from docnmt.documents.xml import Element, XmlBytes

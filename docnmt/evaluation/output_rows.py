@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 from docnmt.base.errors import BadInput
 from docnmt.base.lines import MAX_CHARACTERS, SENTENCES_PER_LINE, Flaw, InputFile, Line, find_flaw
-from docnmt.corpora.assembly import Reading
-from docnmt.corpora.po import messages
-from docnmt.corpora.xliff import units
+from docnmt.corpus.memories import messages, units
+from docnmt.corpus.rows import Reading
 from docnmt.documents.plural_forms import PluralForms
 from docnmt.documents.po import decoded, header_fields, read_entries
 

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from docnmt.base.errors import BadInput, DocnmtError
 from docnmt.base.lines import MAX_CHARACTERS, STDIN, CorpusFiles, InputFile
-from docnmt.corpora.assembly import Reading, Side, good_sentences
-from docnmt.corpora.markup import Translated, read_set_translations, read_wmt_translations
-from docnmt.corpora.readers import read_corpus, read_source, source_format
+from docnmt.corpus.read import read_corpus, read_source, source_format
+from docnmt.corpus.rows import Reading, Side, good_sentences
+from docnmt.corpus.sgml import Translated, read_set_translations, read_wmt_translations
 from docnmt.evaluation.output_rows import (
     Row,
     good_lines,

@@ -12,7 +12,7 @@ from docnmt.base.errors import SkipBad, raise_bad
 from docnmt.base.lines import CorpusFiles
 from docnmt.base.report import Column, Table
 from docnmt.config import CORPUS_PATHS, ContextConfig, Recipe
-from docnmt.corpora.readers import detect_format, read_corpus, read_pairs
+from docnmt.corpus.read import detect_format, read_corpus, read_pairs
 from docnmt.device import choose_device
 from docnmt.experiments.estimate import Shape, Stopwatch, build, missing_files
 from docnmt.experiments.plan import planned

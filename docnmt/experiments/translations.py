@@ -18,7 +18,7 @@ from docnmt.base.files import write_json
 from docnmt.base.lines import CorpusFiles
 from docnmt.base.progress import Progress
 from docnmt.config import Recipe
-from docnmt.corpora.readers import detect_format, read_corpus
+from docnmt.corpus.read import detect_format, read_corpus
 from docnmt.decoding.translator import load
 from docnmt.document import NO_CONTEXT, Document, ParallelDocument
 from docnmt.evaluation.controls import shuffled

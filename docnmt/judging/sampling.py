@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from docnmt.base.errors import BadInput, DocnmtError
-from docnmt.corpora.readers import read_source
+from docnmt.corpus.read import read_source
 from docnmt.evaluation.outputs import Output, References, read_outputs
 
 _REMEDY = "Translate this source with both systems, or name the source that they translated."

@@ -15,6 +15,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from docnmt.base.errors import DocnmtError
+from docnmt.corpus.memories import tmx
 from docnmt.documents.segment import KINDS
 from docnmt.serving.api import FILES, Answer, while_connected
 from docnmt.serving.explanation import aligned, explain
@@ -23,7 +24,6 @@ from docnmt.serving.models import ModelInfo
 from docnmt.serving.parameters import Parameters, bad, flag_of, read_parameters, text_of, upload_of
 from docnmt.serving.pool import Overloaded, Pool, TimedOut, WorkerDied
 from docnmt.serving.stretches import Wanted, translations
-from docnmt.serving.translation_memory import tmx
 from docnmt.serving.uploads import read_upload, write_upload
 
 STATIC = Path(__file__).parent / "static"

@@ -19,9 +19,9 @@ from docnmt.config import ContextConfig, ModelConfig, Recipe, StepConfig
 from docnmt.corpora.batches import Examples, Stream
 from docnmt.corpora.contexts import ContextRule
 from docnmt.corpora.prepare import Prepared, prepare
-from docnmt.corpora.readers import read_corpus
 from docnmt.corpora.store import TokenStore
 from docnmt.corpora.subwords import BOS, EOS
+from docnmt.corpus.read import read_corpus
 from docnmt.device import choose_device, set_threads
 from docnmt.document import NO_CONTEXT, ParallelDocument
 from docnmt.model.base import TranslationModel

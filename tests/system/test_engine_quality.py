@@ -9,7 +9,7 @@ import pytest
 
 from docnmt.base.lines import CorpusFiles
 from docnmt.base.progress import Progress
-from docnmt.corpora.readers import read_corpus
+from docnmt.corpus.read import read_corpus
 
 ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "runs" / "demo"

@@ -11,7 +11,7 @@ import pytest
 
 from docnmt.base.errors import BadInput, DocnmtError, SkipBad
 from docnmt.base.lines import BLOCK, CorpusFiles
-from docnmt.corpora.readers import read_corpus, read_pairs, read_source
+from docnmt.corpus.read import read_corpus, read_pairs, read_source
 
 
 @dataclass
@@ -386,7 +386,7 @@ def test_bad_place_is_skipped_and_counted(name: str, tmp_path: Path) -> None:
 
 
 def test_every_kind_is_tested() -> None:
-    from docnmt.corpora.assembly import _REMEDIES
+    from docnmt.corpus.rows import _REMEDIES
 
     beside = {"no document boundaries"}  # never skipped; tested below
     assert set(_REMEDIES) - beside <= {case.kind for case in CASES.values()}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from docnmt.base.errors import BadInput, DocnmtError, SkipBad
 from docnmt.base.lines import CorpusFiles, find_flaw
-from docnmt.corpora.readers import read_corpus, read_pairs, read_source
+from docnmt.corpus.read import read_corpus, read_pairs, read_source
 
 DOC = b'<doc docid="d%d" id="d%d"><src lang="fr"><p><seg id="1">Un.</seg>\n<seg id="2">Deux.</seg></p></src>'
 REF = b'<ref lang="en"><seg id="1">One.</seg><seg id="2">Two &amp; so.</seg></ref></doc>\n'

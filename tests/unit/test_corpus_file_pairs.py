@@ -9,7 +9,7 @@ import pytest
 
 from docnmt.base.errors import DocnmtError, SkipBad
 from docnmt.base.lines import CorpusFiles
-from docnmt.corpora.readers import detect_format, read_corpus
+from docnmt.corpus.read import detect_format, read_corpus
 from docnmt.document import GAP, ParallelDocument
 
 Cues = list[tuple[float, float, str]]

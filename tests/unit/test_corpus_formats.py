@@ -13,7 +13,7 @@ import pytest
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.lines import CorpusFiles
-from docnmt.corpora.readers import FORMATS, detect_format, read_corpus, read_pairs, read_source
+from docnmt.corpus.read import FORMATS, detect_format, read_corpus, read_pairs, read_source
 from docnmt.document import Document, ParallelDocument
 
 SOURCE = [["Bonjour à tous.", "Il « dort » < ici & là."], ["Ça va ?"]]

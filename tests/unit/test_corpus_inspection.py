@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from docnmt.corpora.inspection import Lengths, count_words, inspect, print_inspection
+from docnmt.corpus.inspect import Lengths, count_words, inspect, print_inspection
 from docnmt.document import ContextSpec, ParallelDocument, context_sentences
 
 DOCUMENTS = [

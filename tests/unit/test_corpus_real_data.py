@@ -9,7 +9,7 @@ import pytest
 
 from docnmt.base.errors import SkipBad
 from docnmt.base.lines import CorpusFiles
-from docnmt.corpora.readers import detect_format, read_corpus
+from docnmt.corpus.read import detect_format, read_corpus
 
 SHARED = Path(os.environ.get("DOCNMT_SHARED") or Path(__file__).parents[3] / "shared")
 DATA = SHARED / "data"

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from docnmt.base.errors import BadInput, DocnmtError
 from docnmt.base.lines import CorpusFiles
-from docnmt.corpora.readers import detect_format, read_corpus
-from docnmt.corpora.writers import write_jsonl, write_text, write_tsv
+from docnmt.corpus.read import detect_format, read_corpus
+from docnmt.corpus.rows import write_jsonl, write_text, write_tsv
 from docnmt.document import ParallelDocument
 
 # Any text a translator may meet: all scripts, marks and emoji. A byte order mark at the start of a file is not text.

@@ -24,7 +24,7 @@ from docnmt.config import (
 from docnmt.corpora.batches import Examples, Stream, epoch_batches
 from docnmt.corpora.contexts import ContextRule
 from docnmt.corpora.prepare import _content_hash
-from docnmt.corpora.readers import read_corpus, read_pairs
+from docnmt.corpus.read import read_corpus, read_pairs
 from docnmt.document import NO_CONTEXT, ContextSpec
 from docnmt.training.loop import Trainer
 from docnmt.training.parallel import Group

@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from docnmt.corpora.cleaning.measures import similar_size
+from docnmt.corpus.clean import similar_size
 
 SHORTEST_RUN = 4  # blocks of the same kinds in a row, for them to be taken as each other's translations
 _ALIKE = 0.9  # of a run's blocks must be of similar size

@@ -10,9 +10,9 @@ from typing import Any
 
 from docnmt.base.files import write_atomically, write_json
 from docnmt.base.report import Column, Table
-from docnmt.corpora.cleaning import report
-from docnmt.corpora.cleaning.cleaner import Cleaner
-from docnmt.corpora.inspection import count_words
+from docnmt.corpus import clean as report
+from docnmt.corpus.clean import Cleaner
+from docnmt.corpus.inspect import count_words
 from docnmt.document import ParallelDocument
 
 

@@ -7,8 +7,6 @@ from pathlib import Path
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.progress import Progress
-from docnmt.corpora.cleaning.cleaner import Cleaner
-from docnmt.corpora.cleaning.measures import similar_size
 from docnmt.corpora.debian.blocks import Texts, tidy
 from docnmt.corpora.debian.card import Card, SourceCard
 from docnmt.corpora.debian.download import Apt, Package, download
@@ -16,8 +14,9 @@ from docnmt.corpora.debian.languages import ENGLISH, Language, parse_pair
 from docnmt.corpora.debian.packages import Files, read_packages
 from docnmt.corpora.debian.sources import Source, chosen_sources
 from docnmt.corpora.debian.split import split
-from docnmt.corpora.sentence_pairs import sentence_pairs
-from docnmt.corpora.writers import write_tsv
+from docnmt.corpus.clean import Cleaner, similar_size
+from docnmt.corpus.pairs import sentence_pairs
+from docnmt.corpus.rows import write_tsv
 from docnmt.document import GAP, ParallelDocument
 
 _RATIO = 2.5  # of two sentences, for a paragraph to be divided into them

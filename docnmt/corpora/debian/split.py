@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 
-from docnmt.corpora.cleaning.measures import word_key
+from docnmt.corpus.clean import word_key
 from docnmt.document import GAP, ParallelDocument
 
 SPLITS = ("train", "dev", "test")

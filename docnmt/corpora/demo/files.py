@@ -11,7 +11,7 @@ from docnmt.base.errors import BadInput
 from docnmt.base.files import write_atomically
 from docnmt.corpora.demo.generate import generate
 from docnmt.corpora.demo.items import ContextWord, DemoDocument
-from docnmt.corpora.writers import write_text, write_tsv
+from docnmt.corpus.rows import write_text, write_tsv
 
 _README = """\
 A demo corpus, French to English, made by docnmt out of its own words and grammar

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from docnmt.base.errors import BadInput, DocnmtError
 from docnmt.base.lines import MAX_CHARACTERS, CorpusFiles, Flaw, InputFile, Line
-from docnmt.corpora.readers import read_corpus
+from docnmt.corpus.read import read_corpus
 
 KEPT = 20  # sentences of context on either side: more than any antecedent needs, far less than a film has
 

@@ -8,11 +8,8 @@ from hypothesis import strategies as st
 
 from docnmt.base.errors import DocnmtError, raise_bad
 from docnmt.base.lines import CorpusFiles
-from docnmt.corpora.cleaning import report
-from docnmt.corpora.cleaning.cleaner import Cleaner
-from docnmt.corpora.cleaning.filters import EXPLAINED, Limits
-from docnmt.corpora.cleaning.inputs import read_all
-from docnmt.corpora.cleaning.measures import numbers, similar_size, size
+from docnmt.corpus import clean as report
+from docnmt.corpus.clean import EXPLAINED, Cleaner, Limits, numbers, read_all, similar_size, size
 from docnmt.document import GAP, ParallelDocument
 
 GOOD = ("Le chat dort sur la chaise.", "The cat sleeps on the chair.")

@@ -10,7 +10,7 @@ from docnmt.base.errors import DocnmtError
 from docnmt.base.lines import CorpusFiles
 from docnmt.base.progress import Progress
 from docnmt.corpora.debian.get import get_debian
-from docnmt.corpora.readers import read_corpus
+from docnmt.corpus.read import read_corpus
 from docnmt.document import GAP
 from tests.unit.corpora.debian_packages import FolderApt, build, help_files, sentence
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docnmt.base.lines import CorpusFiles
-from docnmt.corpora.readers import read_corpus
+from docnmt.corpus.memories import tmx
+from docnmt.corpus.read import read_corpus
 from docnmt.document import ParallelDocument
-from docnmt.serving.translation_memory import tmx
 
 XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.lines import MAX_CHARACTERS, SENTENCES_PER_LINE, Flaw, InputFile, Line, find_flaw
-from docnmt.corpora.assembly import (
+from docnmt.corpus.rows import (
     MAX_SENTENCES,
     MAX_UNDIVIDED,
     Reading,

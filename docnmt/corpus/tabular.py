@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 
 from docnmt.base.lines import SENTENCES_PER_LINE, Flaw, InputFile, find_flaw
-from docnmt.corpora.assembly import Reading, Row, documents_from_rows
+from docnmt.corpus.rows import Reading, Row, documents_from_rows
 from docnmt.document import GAP, ParallelDocument
 
 BARS = "|||"

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from docnmt.base.lines import Flaw, InputFile, Line, find_flaw
-from docnmt.corpora.assembly import Reading, SeenIds, Side, good_sentences, pair_up
-from docnmt.corpora.markup_tokens import Tag, decode_references, followed, sentence
+from docnmt.corpus.rows import Reading, SeenIds, Side, good_sentences, pair_up
+from docnmt.corpus.sgml_tokens import Tag, decode_references, followed, sentence
 from docnmt.document import Document, ParallelDocument
 
 

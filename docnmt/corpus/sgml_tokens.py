@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from docnmt.base.lines import Flaw, InputFile, Line, find_flaw
-from docnmt.corpora.assembly import Reading
+from docnmt.corpus.rows import Reading
 
 # No honest tag, comment or declaration is longer.
 MAX_TAG = 1 << 20

@@ -10,8 +10,14 @@ from typing import TypeVar
 
 from docnmt.base.errors import DocnmtError, OnBad, raise_bad
 from docnmt.base.lines import MAX_CHARACTERS, STDIN, CorpusFiles, InputFile
-from docnmt.corpora import file_pairs, markup, po, tabular, text, tmx, xliff
-from docnmt.corpora.assembly import Reading
+from docnmt.corpus import memories as po
+from docnmt.corpus import memories as tmx
+from docnmt.corpus import memories as xliff
+from docnmt.corpus import pairs as file_pairs
+from docnmt.corpus import plain as text
+from docnmt.corpus import sgml as markup
+from docnmt.corpus import tabular
+from docnmt.corpus.rows import Reading
 from docnmt.document import Document, ParallelDocument
 
 _T = TypeVar("_T")

@@ -1,1 +1,0 @@
-"""Cleaning a corpus: filters for pairs and documents, what they removed, and a report of it."""

@@ -1,0 +1,354 @@
+"""Cleaning a corpus: filters for pairs and documents, what they removed, and a report of it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from hashlib import blake2b
+from typing import Any
+
+from docnmt.base.errors import DocnmtError, OnBad
+from docnmt.base.lines import CorpusFiles
+from docnmt.base.report import Column, Table
+from docnmt.corpus.inspect import UNSPACED, count_words
+from docnmt.corpus.read import read_corpus
+from docnmt.document import GAP, ParallelDocument
+
+# ---- What filters look at in a text: its size, its scripts, its letters and its numbers ----
+
+CHARACTERS_A_WORD = 1.7  # of Chinese and its like, to a word of English
+SHORT = 8  # words: below, two sides differ in length for many good reasons
+
+_NUMBER = re.compile(r"\d+")
+_THOUSANDS = re.compile(r"(?<=\d)[.,'’\u00a0\u2009\u202f ](?=\d{3}(?!\d))")
+_NUMERALS = re.compile("[一二三四五六七八九十百千万亿两〇]")
+_WORDS = re.compile(rf"{UNSPACED.pattern}|[^\W\d_]+")
+
+# The script a language is written in; what is not named here is written in Latin letters.
+_SCRIPTS = {
+    "cyrillic": ("[\u0400-\u052f]", "be bg kk ky mk mn ru sr tg tt uk"),
+    "arabic": ("[\u0600-\u06ff\u0750-\u077f\ufb50-\ufdff\ufe70-\ufefc]", "ar fa ps ug ur"),
+    "greek": ("[\u0370-\u03ff\u1f00-\u1fff]", "el"),
+    "hebrew": ("[\u0590-\u05ff]", "he yi"),
+    "han": ("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]", "zh"),
+    "japanese": ("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]", "ja"),
+    "hangul": ("[\u1100-\u11ff\u3130-\u318f\uac00-\ud7af]", "ko"),
+    "devanagari": ("[\u0900-\u097f]", "hi mr ne"),
+    "bengali": ("[\u0980-\u09ff]", "as bn"),
+    "gurmukhi": ("[\u0a00-\u0a7f]", "pa"),
+    "gujarati": ("[\u0a80-\u0aff]", "gu"),
+    "tamil": ("[\u0b80-\u0bff]", "ta"),
+    "telugu": ("[\u0c00-\u0c7f]", "te"),
+    "kannada": ("[\u0c80-\u0cff]", "kn"),
+    "malayalam": ("[\u0d00-\u0d7f]", "ml"),
+    "sinhala": ("[\u0d80-\u0dff]", "si"),
+    "thai": ("[\u0e00-\u0e7f]", "th"),
+    "georgian": ("[\u10a0-\u10ff]", "ka"),
+    "armenian": ("[\u0530-\u058f]", "hy"),
+    "khmer": ("[\u1780-\u17ff]", "km"),
+}
+_LATIN = re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
+
+
+def script_of(language: str) -> re.Pattern[str]:
+    code = re.split("[-_]", language.lower())[0]
+    for letters, languages in _SCRIPTS.values():
+        if code in languages.split():
+            return re.compile(letters)
+    return _LATIN
+
+
+def words_in(text: str, script: re.Pattern[str]) -> tuple[int, int]:
+    """How many words of a text are in a script, and how many are not; a character without spaces counts as a word."""
+    words: list[str] = _WORDS.findall(text)
+    inside = sum(script.match(word) is not None for word in words)
+    return inside, len(words) - inside
+
+
+def size(text: str) -> float:
+    """Words, such that those of languages with and without spaces can be compared."""
+    if text.isascii():
+        return len(text.split())
+    unspaced = len(UNSPACED.findall(text))
+    return unspaced / CHARACTERS_A_WORD + count_words(text) - unspaced
+
+
+def similar_size(left: str, right: str, most: float) -> bool:
+    """Whether neither text is more than `most` times as long as the other; short ones may differ twice as much."""
+    sizes = max(1.0, size(left)), max(1.0, size(right))
+    if min(sizes) < SHORT:
+        most *= 2
+    return max(sizes) <= most * min(sizes)
+
+
+def letters(text: str) -> float:
+    """The share of letters among all that is not space."""
+    return sum(map(str.isalpha, text)) / max(1, len("".join(text.split())))
+
+
+def numbers(text: str) -> Counter[str]:
+    """The numbers of a text, however thousands and decimals are marked."""
+    return Counter(found.lstrip("0") or "0" for found in _NUMBER.findall(_THOUSANDS.sub("", text)))
+
+
+def has_numerals(text: str) -> bool:
+    """Whether there are numbers written as Chinese characters."""
+    return _NUMERALS.search(text) is not None
+
+
+def word_key(text: str) -> tuple[str, ...]:
+    """The words of a text without case, numbers and marks; characters where there are no spaces."""
+    return tuple(_WORDS.findall(text.casefold()))
+
+
+# ---- The filters for a sentence pair ----
+
+# The filters for a sentence pair. Each says True of a pair that is to go, and looks at nothing but that pair.
+
+Filter = Callable[[str, str], bool]
+
+# In the order in which they are asked: a pair is counted under the first one that it fails.
+EXPLAINED = {
+    "garbage": "control or private characters, signs of a broken encoding, or too few letters",
+    "markup": "tags or entities of HTML left in the text",
+    "length": "more words on one side than allowed",
+    "ratio": "one side many times as long as the other",
+    "script": "not written in the letters of its language",
+    "copy": "the target is the source once more, or nearly",
+    "numbers": "numbers on one side that the other does not have",
+    "repeated pair": "the same pair stood before (a short one more often than allowed)",
+    "repeated document": "all of the document stood before",
+}
+
+_BROKEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufffd-\uffff\ue000-\uf8ff]|Ã[\x80-\xbf]|â€|\\\\[nt](?=[A-Z ])"
+)
+_MARKUP = re.compile(
+    r"</?(?:a|b|i|u|p|br|hr|div|span|em|strong|font|table|t[rdh]|[uo]l|li|h[1-6]|img|code|pre|tt|su[bp]|center|big|small)"
+    r"(?:\s[^<>]*)?/?>|&(?:amp|lt|gt|quot|apos|nbsp|#\d+|#x[0-9a-f]+);",
+    re.IGNORECASE,
+)
+_FEWEST_LETTERS = 0.5
+_SMALL = 12  # numbers up to here are often written as words
+_SHARED = 0.75  # of the words on both sides: a copy with a word or two changed
+_FOREIGN = 4  # words in other letters that any text may have: names
+
+
+@dataclass(frozen=True)
+class Limits:
+    words: int = 200  # a side
+    ratio: float = 4.0
+    repeats: int = 5  # of a pair with fewer than four words; longer ones may stand in a corpus once
+
+
+def pair_filters(languages: tuple[str, str], limits: Limits) -> dict[str, Filter]:
+    """All of them by name. Scripts are checked where the languages are known."""
+    found: dict[str, Filter] = {
+        "garbage": _garbage,
+        "markup": _markup,
+        "length": lambda source, target: max(size(source), size(target)) > limits.words,
+        "ratio": lambda source, target: not similar_size(source, target, limits.ratio),
+        "copy": _copy,
+        "numbers": _numbers_disagree,
+    }
+    if all(languages):
+        found["script"] = partial(_wrong_script, tuple(map(script_of, languages)))
+    return {name: found[name] for name in EXPLAINED if name in found}
+
+
+def _garbage(source: str, target: str) -> bool:
+    return any(_BROKEN.search(text) or letters(text) < _FEWEST_LETTERS for text in (source, target))
+
+
+def _markup(source: str, target: str) -> bool:
+    return any(_MARKUP.search(text) for text in (source, target))
+
+
+def _wrong_script(scripts: tuple[re.Pattern[str], ...], source: str, target: str) -> bool:
+    for text, script in zip((source, target), scripts, strict=True):
+        inside, outside = words_in(text, script)
+        if not inside or (outside > _FOREIGN and outside > inside):
+            return True
+    return False
+
+
+def _copy(source: str, target: str) -> bool:
+    left, right = source.casefold().split(), target.casefold().split()
+    if left == right:
+        return True
+    shared = (Counter(left) & Counter(right)).total()
+    return len(left) >= 4 and shared >= _SHARED * max(len(left), len(right))
+
+
+def _numbers_disagree(source: str, target: str) -> bool:
+    """A small number, or one that may be written in Chinese characters, may be missing on one side."""
+    left, right = numbers(source), numbers(target)
+    only_left, only_right = left - right, right - left
+    if only_left and only_right:
+        return True
+    return any(len(n) > 2 or int(n) > _SMALL for n in (only_left or only_right)) and not (
+        has_numerals(source) or has_numerals(target)
+    )
+
+
+# ---- Several corpora read as one ----
+
+
+def read_all(corpora: Iterable[CorpusFiles], languages: tuple[str, str], on_bad: OnBad) -> Iterator[ParallelDocument]:
+    """The documents of all corpora. An id that an earlier corpus has, too, gets the corpus's name before it."""
+    seen: set[str] = set()
+    for corpus in corpora:
+        for document in read_corpus(corpus, languages=languages, on_bad=on_bad):
+            name = document.id if document.id not in seen else f"{corpus.title}/{document.id}"
+            if name in seen:
+                raise DocnmtError(f"{corpus}: document {name} is there twice\n  Rename one of the two, or its file.")
+            seen.add(name)
+            yield replace(document, id=name)
+
+
+# ---- Running the filters over documents ----
+
+# Running the filters over documents. A pair that goes leaves a gap, so what stood apart never becomes neighbours.
+
+EXAMPLES = 3
+SHORT_PAIR = 4  # words: labels and titles, which a corpus may well repeat
+
+
+@dataclass(frozen=True)
+class Removed:
+    """A pair that went."""
+
+    document: str
+    position: int
+    source: str
+    target: str
+
+
+@dataclass
+class Counts:
+    """What came in, what went and why, and what is left."""
+
+    documents: int = 0
+    pairs: int = 0
+    gaps: int = 0  # that were there before
+    documents_left: int = 0
+    pairs_left: int = 0
+    removed: dict[str, int] = field(default_factory=dict)  # filter -> pairs
+    examples: dict[str, list[Removed]] = field(default_factory=dict)
+
+    def remove(self, reason: str, removed: Removed) -> None:
+        self.removed[reason] += 1
+        shown = self.examples.setdefault(reason, [])
+        if len(shown) < EXAMPLES:
+            shown.append(removed)
+
+
+class Cleaner:
+    """Filters documents as they come; it remembers hashes of what it let through, to find repetitions."""
+
+    def __init__(
+        self, languages: tuple[str, str] = ("", ""), limits: Limits | None = None, without: Iterable[str] = ()
+    ):
+        off = set(without)
+        if unknown := sorted(off - EXPLAINED.keys()):
+            raise DocnmtError(f"no filter is called {unknown[0]!r}\n  There are: {', '.join(EXPLAINED)}.")
+        self.limits = limits or Limits()
+        found = pair_filters(languages, self.limits)
+        self.filters = {name: removes for name, removes in found.items() if name not in off}
+        self.repeated = {name for name in ("repeated pair", "repeated document") if name not in off}
+        self.active = tuple(name for name in EXPLAINED if name in self.filters or name in self.repeated)
+        self.counts = Counts(removed=dict.fromkeys(self.active, 0))
+        self._pairs: Counter[bytes] = Counter()
+        self._documents: set[bytes] = set()
+
+    def clean(self, documents: Iterable[ParallelDocument]) -> Iterator[ParallelDocument]:
+        """Documents of which something is left, with gaps in the place of what went."""
+        for document in documents:
+            counts, filled = self.counts, document.filled
+            counts.documents += 1
+            counts.pairs += len(filled)
+            counts.gaps += len(document) - len(filled)
+            kept = set() if self._is_repeated(document) else {i for i in filled if self._keeps(document, i)}
+            if not kept:
+                continue
+            counts.documents_left += 1
+            counts.pairs_left += len(kept)
+            sides = document.source, document.target
+            source, target = (tuple(text if i in kept else GAP for i, text in enumerate(side)) for side in sides)
+            yield ParallelDocument(document.id, source, target)
+
+    def _is_repeated(self, document: ParallelDocument) -> bool:
+        if "repeated document" not in self.repeated:
+            return False
+        key = _hash("\n".join((*document.source, *document.target)))
+        if key not in self._documents:
+            self._documents.add(key)
+            return False
+        for i in document.filled:
+            self._remove("repeated document", document, i)
+        return True
+
+    def _keeps(self, document: ParallelDocument, position: int) -> bool:
+        source, target = document.source[position], document.target[position]
+        for name, removes in self.filters.items():
+            if removes(source, target):
+                self._remove(name, document, position)
+                return False
+        if "repeated pair" in self.repeated:
+            key = _hash(f"{source}\n{target}")
+            self._pairs[key] += 1
+            short = min(size(source), size(target)) < SHORT_PAIR
+            if self._pairs[key] > (self.limits.repeats if short else 1):
+                self._remove("repeated pair", document, position)
+                return False
+        return True
+
+    def _remove(self, reason: str, document: ParallelDocument, position: int) -> None:
+        self.counts.remove(reason, Removed(document.id, position, document.source[position], document.target[position]))
+
+
+def _hash(text: str) -> bytes:
+    return blake2b(text.encode(), digest_size=8).digest()
+
+
+# ---- What cleaning did: for the terminal, as Markdown and as JSON ----
+
+_LONGEST = 160  # characters of an example
+
+
+def table(cleaner: Cleaner) -> Table:
+    counts = cleaner.counts
+    made = Table("Removed", (Column("filter", text=True), Column("what it removes", text=True), Column("pairs")))
+    for name in cleaner.active:
+        made.add(name, EXPLAINED[name], f"{counts.removed[name]:,}")
+    share = counts.pairs_left / counts.pairs if counts.pairs else 0.0
+    made.notes.append(
+        f"{counts.pairs:,} pairs in {counts.documents:,} documents came in, {counts.pairs_left:,} ({share:.1%}) in "
+        f"{counts.documents_left:,} are left. A pair counts under the first filter that it fails; it leaves a gap."
+    )
+    return made
+
+
+def examples(cleaner: Cleaner) -> Table:
+    made = Table("Examples", (Column("filter", text=True), Column("where", text=True), Column("pair", text=True)))
+    for name in cleaner.active:
+        for number, removed in enumerate(cleaner.counts.examples.get(name, ())):
+            texts = f"{_short(removed.source)} | {_short(removed.target)}"
+            made.add("" if number else name, f"{removed.document}, {removed.position + 1}", texts, rule=not number)
+    return made
+
+
+def _short(text: str) -> str:
+    shown = "".join(character if character.isprintable() else "\ufffd" for character in text)
+    return shown if len(shown) <= _LONGEST else shown[: _LONGEST - 1] + "…"
+
+
+def markdown(cleaner: Cleaner) -> str:
+    return f"{table(cleaner).markdown()}\n{examples(cleaner).markdown()}"
+
+
+def as_dict(cleaner: Cleaner) -> dict[str, Any]:
+    return {"limits": asdict(cleaner.limits), **asdict(cleaner.counts)}
