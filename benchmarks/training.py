@@ -30,10 +30,10 @@ from torch import Tensor, nn
 
 from docnmt.base.files import write_json
 from docnmt.config import ContextConfig, ModelConfig
-from docnmt.corpora.batches import ContextRule, Examples, epoch_batches
-from docnmt.corpora.store import TokenStore
+from docnmt.data.batches import ContextRule, Examples, epoch_batches
+from docnmt.data.packing import Batch, Packed
+from docnmt.data.store import TokenStore
 from docnmt.document import ContextSpec
-from docnmt.model.batch import Batch, Packed
 from docnmt.model.transformer import DocumentTransformer
 from docnmt.training.memory import keep_freed_memory
 

@@ -22,8 +22,8 @@ from torch.overrides import TorchFunctionMode
 from docnmt.base.errors import DocnmtError
 from docnmt.base.files import folder_atomically, write_json
 from docnmt.config import ContextConfig, DecodingConfig, ModelConfig, from_table
-from docnmt.corpora.contexts import ContextRule
-from docnmt.corpora.subwords import Subwords
+from docnmt.data.context import ContextRule
+from docnmt.data.subwords import Subwords
 from docnmt.document import ContextSpec
 from docnmt.model.base import TranslationModel
 from docnmt.quantization import take_scales

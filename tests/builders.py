@@ -12,12 +12,12 @@ import torch
 from torch import nn
 
 from docnmt.config import ContextConfig, DecodingConfig, ModelConfig
-from docnmt.corpora.batches import make_batch
-from docnmt.corpora.contexts import ContextRule
-from docnmt.corpora.store import TokenStore, write_store
-from docnmt.corpora.subwords import Subwords, train_subwords
+from docnmt.data.batches import make_batch
+from docnmt.data.context import ContextRule
+from docnmt.data.packing import Batch
+from docnmt.data.store import TokenStore, write_store
+from docnmt.data.subwords import Subwords, train_subwords
 from docnmt.document import ParallelDocument
-from docnmt.model.batch import Batch
 from docnmt.model.transformer import DocumentTransformer
 from docnmt.model_folder import LoadedModel, ModelCard
 

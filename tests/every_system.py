@@ -14,10 +14,10 @@ from typing import Any
 import torch
 
 from docnmt.config import ContextConfig, DecodingConfig
-from docnmt.corpora.batches import make_batch
-from docnmt.corpora.contexts import ContextRule
+from docnmt.data.batches import make_batch
+from docnmt.data.context import ContextRule
+from docnmt.data.packing import Batch
 from docnmt.model.base import TranslationModel
-from docnmt.model.batch import Batch
 from docnmt.model_folder import LoadedModel, ModelCard
 from docnmt.systems import system_of
 from docnmt.systems.interface import System

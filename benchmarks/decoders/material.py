@@ -14,7 +14,7 @@ import numpy as np
 import sentencepiece
 
 from docnmt.config import ContextConfig, DecodingConfig, ModelConfig
-from docnmt.corpora.subwords import BOS, EOS, PAD, UNK, Subwords
+from docnmt.data.subwords import BOS, EOS, PAD, UNK, Subwords
 
 if TYPE_CHECKING:
     from docnmt.decoding.shortlist import Shortlist

@@ -110,7 +110,7 @@ class CTranslate2:
 
 
 def _pieces(folder: Path) -> list[str]:
-    from docnmt.corpora.subwords import Subwords
+    from docnmt.data.subwords import Subwords
 
     subwords = Subwords.load(folder / "sentence" / "source.spm")
     return subwords.pieces(range(len(subwords)))
@@ -202,7 +202,7 @@ class Docnmt:
         self.context = system.context
 
     def __call__(self, batch: Batch) -> list[int]:
-        from docnmt.corpora.batches import pack
+        from docnmt.data.batches import pack
         from docnmt.decoding.beam import beam_search
         from docnmt.decoding.engine import EngineState
 

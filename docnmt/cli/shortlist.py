@@ -54,7 +54,7 @@ def run_shortlist(options: argparse.Namespace) -> None:
 
     from docnmt.base.files import write_json
     from docnmt.base.progress import Progress
-    from docnmt.corpora.subwords import Subwords
+    from docnmt.data.subwords import Subwords
     from docnmt.decoding.coverage import coverage_table
     from docnmt.decoding.lexicon import learn_lexicon
     from docnmt.decoding.shortlist import CANDIDATES, FILE, FREQUENT, make_shortlist, subwords_key

@@ -43,7 +43,7 @@ def run_demo(options: argparse.Namespace) -> None:
 
 def run_prepare(options: argparse.Namespace) -> None:
     from docnmt.base.progress import Progress
-    from docnmt.corpora.prepare import prepare
+    from docnmt.data.prepare import prepare
 
     prepare(recipe_of(options), Progress())
 

@@ -1,1 +1,1 @@
-"""Readers and writers of parallel documents, sub-words, the token store and batches."""
+"""Parallel documents: readers and writers of every format, inspection, cleaning."""

@@ -15,10 +15,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from docnmt.corpora.contexts import Neighbours
+from docnmt.data.context import Neighbours
+from docnmt.data.packing import Batch
 from docnmt.decoding.units import within_budget
 from docnmt.model.base import TranslationModel
-from docnmt.model.batch import Batch
 from docnmt.model.layers import attention_weights
 from docnmt.model.rnnsearch import RNNsearch
 from docnmt.model.transformer import DocumentTransformer

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from docnmt.corpora.contexts import ContextRule
+from docnmt.data.context import ContextRule
 from docnmt.decoding.alignment import align
 from docnmt.decoding.beam import Hypothesis
 from docnmt.decoding.constraints import Constraints

@@ -18,7 +18,7 @@ from safetensors.numpy import save
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.files import write_atomically
-from docnmt.corpora.subwords import Subwords
+from docnmt.data.subwords import Subwords
 from docnmt.decoding.lexicon import Lexicon
 from docnmt.decoding.training_pairs import TrainingPairs
 

@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from docnmt.corpora.subwords import Subwords
+from docnmt.data.subwords import Subwords
 from docnmt.document import ParallelDocument
 
 BLOCK = 8192  # sentences encoded together

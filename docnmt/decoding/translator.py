@@ -14,8 +14,9 @@ import torch
 from torch import Tensor
 
 from docnmt.base.errors import DocnmtError
-from docnmt.corpora.batches import make_batch, own_parts, pack, pack_contexts
-from docnmt.corpora.contexts import ContextRule, Ids, Neighbours
+from docnmt.data.batches import make_batch, own_parts, pack, pack_contexts
+from docnmt.data.context import ContextRule, Ids, Neighbours
+from docnmt.data.packing import Batch
 from docnmt.decoding.beam import Hypothesis, Model, Start, beam_search
 from docnmt.decoding.binding import Binding
 from docnmt.decoding.constraints import Constraints
@@ -49,7 +50,6 @@ from docnmt.decoding.units import (
 )
 from docnmt.device import choose_device
 from docnmt.document import ContextSpec, Document, ParallelDocument, context_positions
-from docnmt.model.batch import Batch
 from docnmt.model.transformer import DocumentTransformer
 from docnmt.model_folder import LoadedModel, load_model
 

@@ -10,8 +10,8 @@ from itertools import accumulate
 from typing import TypeVar
 
 from docnmt.base.errors import DocnmtError
-from docnmt.corpora.contexts import Context, ContextRule, Ids, Neighbours
-from docnmt.corpora.subwords import Subwords
+from docnmt.data.context import Context, ContextRule, Ids, Neighbours
+from docnmt.data.subwords import Subwords
 from docnmt.decoding.beam import Hypothesis
 from docnmt.decoding.constraints import beam_for
 from docnmt.decoding.demands import NOTHING_ASKED, Demand, Tracker

@@ -13,8 +13,8 @@ import torch
 from docnmt.base.progress import Progress
 from docnmt.base.report import Column, Table
 from docnmt.config import DecodingConfig, Recipe
-from docnmt.corpora.batches import Examples, Stream
-from docnmt.corpora.prepare import Prepared
+from docnmt.data.batches import Examples, Stream
+from docnmt.data.prepare import Prepared
 from docnmt.decoding.translator import Translator, load
 from docnmt.device import choose_device
 from docnmt.document import Document

@@ -10,14 +10,14 @@ from pathlib import Path
 import torch
 
 from docnmt.config import CORPUS_PATHS, ContextConfig, Recipe
-from docnmt.corpora.batches import make_batch
-from docnmt.corpora.contexts import Context, Neighbours
-from docnmt.corpora.prepare import Prepared
-from docnmt.corpora.subwords import BOS, EOS
+from docnmt.data.batches import make_batch
+from docnmt.data.context import Context, Neighbours
+from docnmt.data.packing import Batch
+from docnmt.data.prepare import Prepared
+from docnmt.data.subwords import BOS, EOS
 from docnmt.device import choose_device
 from docnmt.experiments.runs import Run
 from docnmt.model.base import TranslationModel
-from docnmt.model.batch import Batch
 from docnmt.systems import system_of
 
 SAMPLE_TOKENS = 1_000

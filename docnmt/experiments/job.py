@@ -13,7 +13,7 @@ from docnmt.base.errors import DocnmtError
 from docnmt.base.progress import Progress
 from docnmt.base.report import Column, Table
 from docnmt.config import Recipe
-from docnmt.corpora.prepare import Prepared, prepare
+from docnmt.data.prepare import Prepared, prepare
 from docnmt.evaluation.breakdown import signature_notes
 from docnmt.evaluation.comparison import few_note
 from docnmt.evaluation.contrastive.items import Item

@@ -15,7 +15,7 @@ from typing import Any
 from docnmt.base.errors import DocnmtError
 from docnmt.base.progress import Progress
 from docnmt.config import ContextConfig, Recipe
-from docnmt.corpora.prepare import Prepared
+from docnmt.data.prepare import Prepared
 from docnmt.training.checkpoint import Checkpoints, State
 from docnmt.training.loop import FREE_SETTINGS, LATER_SETTINGS, LENGTH_SETTINGS, RECORD_SETTINGS
 from docnmt.training.steps import NOTHING, sentence_stores, train

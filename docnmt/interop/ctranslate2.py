@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from docnmt.base.errors import DocnmtError, missing_extra
 from docnmt.base.files import folder_atomically, write_atomically
-from docnmt.corpora.subwords import Subwords
+from docnmt.data.subwords import Subwords
 from docnmt.decoding.shortlist import Shortlist
 from docnmt.model.layers import CrossAttention, FeedForward, SelfAttention, sinusoids
 from docnmt.model.transformer import DocumentTransformer

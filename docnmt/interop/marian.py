@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from docnmt.base.errors import DocnmtError
-from docnmt.corpora.subwords import PAD
+from docnmt.data.subwords import PAD
 from docnmt.model.transformer import DecoderLayer, DocumentTransformer, EncoderLayer
 
 

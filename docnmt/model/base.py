@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from docnmt.base.errors import DocnmtError
 from docnmt.config import ContextConfig, ModelConfig
-from docnmt.model.batch import Batch, Contexts, Packed
+from docnmt.data.packing import Batch, Contexts, Packed
 from docnmt.model.context import is_document_parameter
 from docnmt.model.loss import smoothed_cross_entropy
 

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor, nn
 
 from docnmt.base.errors import DocnmtError
+from docnmt.data.packing import Segments
 from docnmt.model.layers import CrossAttention, FeedForward, Residual, SelfAttention
-from docnmt.model.segments import Segments
 
 
 def is_document_parameter(name: str) -> bool:

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from docnmt.model.segments import Segments
+from docnmt.data.packing import Segments
 
 
 class Embedding(nn.Module):

@@ -22,10 +22,9 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from docnmt.config import ContextConfig, ModelConfig
+from docnmt.data.packing import Batch, Contexts, Packed, Segments
 from docnmt.model.base import TranslationModel
-from docnmt.model.batch import Batch, Contexts, Packed
 from docnmt.model.layers import Dropout, linear
-from docnmt.model.segments import Segments
 
 
 class Annotations(NamedTuple):

@@ -11,11 +11,10 @@ from typing import Any, NamedTuple
 from torch import Tensor, nn
 
 from docnmt.config import ContextConfig, ModelConfig
+from docnmt.data.packing import Batch, Contexts, Packed, Segments
 from docnmt.model.base import TranslationModel
-from docnmt.model.batch import Batch, Contexts, Packed
 from docnmt.model.context import ContextAttention, ContextEncoder
 from docnmt.model.layers import CrossAttention, Dropout, Embedding, FeedForward, Residual, SelfAttention
-from docnmt.model.segments import Segments
 
 
 class Memory(NamedTuple):

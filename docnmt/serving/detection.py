@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from docnmt.corpora.subwords import Subwords
+from docnmt.data.subwords import Subwords
 from docnmt.serving.models import ModelInfo
 
 LONGEST = 2_000  # characters that are looked at

@@ -26,11 +26,11 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from docnmt.config import ContextConfig, ModelConfig
-from docnmt.corpora.contexts import MemoryRule
-from docnmt.corpora.store import TokenStore
+from docnmt.data.context import MemoryRule
+from docnmt.data.packing import Batch, Contexts, History, Packed
+from docnmt.data.store import TokenStore
 from docnmt.decoding.incremental import DecoderState
 from docnmt.model.base import TranslationModel
-from docnmt.model.batch import Batch, Contexts, History, Packed
 from docnmt.model.layers import linear
 from docnmt.model.loss import SLICE
 from docnmt.model.transformer import DocumentTransformer, Memory

@@ -20,8 +20,8 @@ import numpy as np
 
 from docnmt.base.errors import DocnmtError
 from docnmt.config import ContextConfig, ModelConfig
-from docnmt.corpora.contexts import Context, ContextRule, Ids, Neighbours, Sizes
-from docnmt.corpora.store import Ints
+from docnmt.data.context import Context, ContextRule, Ids, Neighbours, Sizes
+from docnmt.data.store import Ints
 from docnmt.model.transformer import DocumentTransformer
 from docnmt.systems.interface import System
 

@@ -25,12 +25,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from docnmt.config import ContextConfig, ModelConfig
-from docnmt.corpora.contexts import ContextRule, HistoryRule, MemoryRule
+from docnmt.data.context import ContextRule, HistoryRule, MemoryRule
+from docnmt.data.packing import Contexts, History, Packed, Segments
 from docnmt.decoding.incremental import DecoderState
-from docnmt.model.batch import Contexts, History, Packed
 from docnmt.model.context import make_connection
 from docnmt.model.layers import CrossAttention, Dropout, FeedForward, join_heads, split_heads
-from docnmt.model.segments import Segments
 from docnmt.model.transformer import Decoded, DocumentTransformer, Memory
 from docnmt.systems.interface import System
 

@@ -23,11 +23,10 @@ import torch
 from torch import Tensor, nn
 
 from docnmt.config import ContextConfig, ModelConfig
-from docnmt.corpora.contexts import HistoryRule
-from docnmt.model.batch import Contexts, History, Packed
+from docnmt.data.context import HistoryRule
+from docnmt.data.packing import Contexts, History, Packed, Segments
 from docnmt.model.layers import linear
 from docnmt.model.rnnsearch import Annotations, RNNsearch, gru, matrix, run_gru
-from docnmt.model.segments import Segments
 from docnmt.systems.interface import System
 from docnmt.systems.rnnsearch import RecurrentState
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from docnmt.config import ContextConfig, ModelConfig
-from docnmt.corpora.contexts import ContextRule
-from docnmt.corpora.store import TokenStore
+from docnmt.data.context import ContextRule
+from docnmt.data.store import TokenStore
 from docnmt.decoding.incremental import DecoderState, State
 from docnmt.model.base import TranslationModel
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from docnmt.model.batch import History
+from docnmt.data.packing import History
 
 
 class RememberedWords(NamedTuple):

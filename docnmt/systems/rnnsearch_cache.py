@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from docnmt.config import ContextConfig, ModelConfig
-from docnmt.corpora.contexts import MemoryRule
-from docnmt.model.batch import Packed
+from docnmt.data.context import MemoryRule
+from docnmt.data.packing import Packed
 from docnmt.model.rnnsearch import Annotations, Recurrent, RNNsearch
 from docnmt.systems.cache import CacheModel, learn
 from docnmt.systems.interface import System

@@ -17,8 +17,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from docnmt.corpora.store import SIDES, TokenStore
-from docnmt.model.batch import History, Packed
+from docnmt.data.packing import History, Packed
+from docnmt.data.store import SIDES, TokenStore
 from docnmt.systems.remembered import owners
 
 TOPICS = 20

@@ -17,7 +17,7 @@ import torch
 from torch import nn
 
 from docnmt.config import ContextConfig, ModelConfig
-from docnmt.model.batch import Contexts, Packed
+from docnmt.data.packing import Contexts, Packed
 from docnmt.model.layers import CrossAttention
 from docnmt.model.transformer import DocumentTransformer, EncoderLayer, Memory
 from docnmt.systems.interface import System

@@ -26,7 +26,7 @@ from torch import Tensor, nn
 from docnmt.base.errors import DocnmtError
 from docnmt.base.files import folder_atomically, write_json
 from docnmt.base.progress import Progress
-from docnmt.corpora.batches import Position
+from docnmt.data.batches import Position
 from docnmt.model_folder import save_weights
 
 KEEP = 2  # should the last one be damaged, there is one before it

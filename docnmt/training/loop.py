@@ -24,7 +24,7 @@ from docnmt.base.errors import DocnmtError, Interrupted
 from docnmt.base.files import folder_atomically, remove_unfinished
 from docnmt.base.progress import Progress
 from docnmt.config import HardwareConfig, StepConfig
-from docnmt.corpora.batches import Examples, Stream
+from docnmt.data.batches import Examples, Stream
 from docnmt.model.base import TranslationModel
 from docnmt.model_folder import load_weights, save_weights, weights_of
 from docnmt.training.checkpoint import Checkpoints, State

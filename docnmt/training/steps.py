@@ -16,12 +16,12 @@ import torch
 from docnmt.base.errors import DocnmtError, SkipBad, raise_bad
 from docnmt.base.progress import Progress
 from docnmt.config import ContextConfig, ModelConfig, Recipe, StepConfig
-from docnmt.corpora.batches import Examples, Stream
-from docnmt.corpora.contexts import ContextRule
-from docnmt.corpora.prepare import Prepared, prepare
-from docnmt.corpora.store import TokenStore
-from docnmt.corpora.subwords import BOS, EOS
 from docnmt.corpus.read import read_corpus
+from docnmt.data.batches import Examples, Stream
+from docnmt.data.context import ContextRule
+from docnmt.data.prepare import Prepared, prepare
+from docnmt.data.store import TokenStore
+from docnmt.data.subwords import BOS, EOS
 from docnmt.device import choose_device, set_threads
 from docnmt.document import NO_CONTEXT, ParallelDocument
 from docnmt.model.base import TranslationModel

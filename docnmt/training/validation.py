@@ -8,9 +8,9 @@ from typing import Any
 import sacrebleu
 import torch
 
-from docnmt.corpora.batches import Examples, in_order, own_parts
-from docnmt.corpora.contexts import ContextRule
-from docnmt.corpora.store import TokenStore
+from docnmt.data.batches import Examples, in_order, own_parts
+from docnmt.data.context import ContextRule
+from docnmt.data.store import TokenStore
 from docnmt.decoding.translator import Translator
 from docnmt.document import NO_CONTEXT, Document, ParallelDocument
 from docnmt.evaluation.controls import shuffled

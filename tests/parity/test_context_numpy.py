@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from docnmt.config import ContextConfig
-from docnmt.corpora.batches import make_batch
-from docnmt.model.segments import Segments
+from docnmt.data.batches import make_batch
+from docnmt.data.packing import Segments
 from docnmt.model.transformer import Memory
 from tests.builders import BOS, EOS, INTEGRATIONS, SOURCE_WORDS, TARGET_WORDS, make_model, random_sentences, with_end
 

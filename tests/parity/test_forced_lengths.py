@@ -11,8 +11,8 @@ import torch
 
 from benchmarks.decoders.material import random_shortlist
 from docnmt.config import ContextConfig, DecodingConfig
-from docnmt.corpora.batches import pack
-from docnmt.corpora.subwords import PAD, UNK
+from docnmt.data.batches import pack
+from docnmt.data.subwords import PAD, UNK
 from docnmt.decoding.beam import beam_search
 from docnmt.decoding.engine import Engine, EngineState
 from docnmt.decoding.shortlist import Shortlist

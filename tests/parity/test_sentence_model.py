@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from docnmt.config import ContextConfig
-from docnmt.corpora.batches import make_batch, pack
+from docnmt.data.batches import make_batch, pack
 from docnmt.decoding.beam import beam_search
 from docnmt.interop.marian import as_marian
 from docnmt.model.layers import sinusoids

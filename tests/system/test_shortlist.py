@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from docnmt.corpora.subwords import Subwords
+from docnmt.data.subwords import Subwords
 from docnmt.decoding.shortlist import FILE, Shortlist
 from tests.builders import subwords
 from tests.system.conftest import Tiny, command

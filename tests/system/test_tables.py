@@ -21,7 +21,7 @@ import sacrebleu
 import docnmt.training.steps
 from docnmt.base.progress import Progress
 from docnmt.config import load_recipe
-from docnmt.corpora.batches import Stream
+from docnmt.data.batches import Stream
 from docnmt.document import ParallelDocument
 from docnmt.evaluation.significance import Difference, compare
 from docnmt.experiments import efficiency, report, scores

@@ -11,8 +11,8 @@ import torch
 from safetensors.torch import load_file
 
 from docnmt.config import ContextConfig, ModelConfig, load_recipe
-from docnmt.corpora.batches import Examples
-from docnmt.corpora.subwords import Subwords
+from docnmt.data.batches import Examples
+from docnmt.data.subwords import Subwords
 from docnmt.model.context import is_document_parameter
 from docnmt.model.transformer import DocumentTransformer
 from docnmt.model_folder import load_card

@@ -9,9 +9,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from docnmt.data.packing import Segments
 from docnmt.model import layers
 from docnmt.model.layers import CrossAttention, Dropout, Embedding, FeedForward, Residual, SelfAttention, sinusoids
-from docnmt.model.segments import Segments
 from tests.builders import shake
 
 CPU = torch.device("cpu")

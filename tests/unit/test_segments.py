@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.autograd import gradcheck, gradgradcheck
 
-from docnmt.model.segments import Segments
+from docnmt.data.packing import Segments
 
 RAGGED = [3, 1, 5, 2]
 DENSE = [4, 4, 4]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from docnmt.base.errors import DocnmtError
-from docnmt.corpora.store import StoreWriter, TokenStore, sentences_of, stored_key, write_store
+from docnmt.data.store import StoreWriter, TokenStore, sentences_of, stored_key, write_store
 from docnmt.document import ParallelDocument
 from tests.builders import make_store, parallel_documents, subwords
 

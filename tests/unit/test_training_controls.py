@@ -21,10 +21,10 @@ from docnmt.config import (
     SentenceStepConfig,
     StepConfig,
 )
-from docnmt.corpora.batches import Examples, Stream, epoch_batches
-from docnmt.corpora.contexts import ContextRule
-from docnmt.corpora.prepare import _content_hash
 from docnmt.corpus.read import read_corpus, read_pairs
+from docnmt.data.batches import Examples, Stream, epoch_batches
+from docnmt.data.context import ContextRule
+from docnmt.data.prepare import _content_hash
 from docnmt.document import NO_CONTEXT, ContextSpec
 from docnmt.training.loop import Trainer
 from docnmt.training.parallel import Group

@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from docnmt.data.packing import Contexts, Packed, Segments
 from docnmt.decoding.accelerator import LANES, accelerator
 from docnmt.decoding.engine.compiled import CompiledDecoder
 from docnmt.decoding.engine.layers import PackedDecoderLayer, PackedEncoderLayer, keys_and_values
@@ -18,9 +19,7 @@ from docnmt.decoding.engine.matrices import Matrix, Softmax
 from docnmt.decoding.engine.memory import Attended, WordPool
 from docnmt.decoding.engine.slots import Slotted, SlottedPool
 from docnmt.decoding.shortlist import Shortlist
-from docnmt.model.batch import Contexts, Packed
 from docnmt.model.layers import Embedding, sinusoids
-from docnmt.model.segments import Segments
 from docnmt.model.transformer import DocumentTransformer
 
 

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from docnmt.model.segments import Segments
+from docnmt.data.packing import Segments
 
 STEPS = 8  # words of each hypothesis between two clearings
 

@@ -12,8 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from docnmt.data.packing import Segments
 from docnmt.decoding.accelerator import Accelerator, Keys
-from docnmt.model.segments import Segments
 
 STEPS = 16  # words of each hypothesis that there is room for at first
 

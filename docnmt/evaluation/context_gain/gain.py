@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 from docnmt.base.errors import DocnmtError
 from docnmt.base.files import write_atomically
 from docnmt.base.progress import Progress
+from docnmt.data.packing import Batch
 from docnmt.decoding.translator import Translator
 from docnmt.decoding.units import Pair, within_budget
 from docnmt.document import Document, ParallelDocument
 from docnmt.evaluation.controls import NONE, REPEATED, TRUE, Contexts, with_contexts
 from docnmt.evaluation.metrics import Metric, make_metric
 from docnmt.evaluation.significance import Difference, Interval, compare, interval
-from docnmt.model.batch import Batch
 from docnmt.text.words import Word, words
 
 Floats = NDArray[np.float64]

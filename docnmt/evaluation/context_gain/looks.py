@@ -10,11 +10,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from docnmt.data.packing import Batch
 from docnmt.decoding.translator import Translator
 from docnmt.document import trim_to_budget, visible_positions
 from docnmt.evaluation.context_gain.gain import target_words
 from docnmt.evaluation.context_gain.trace import Trace
-from docnmt.model.batch import Batch
 from docnmt.text.words import Word, words
 
 

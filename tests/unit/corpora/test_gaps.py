@@ -7,12 +7,12 @@ import pytest
 
 from docnmt.base.errors import BadInput
 from docnmt.base.lines import CorpusFiles
-from docnmt.corpora.batches import Examples, epoch_batches, in_order
-from docnmt.corpora.contexts import ContextRule, HistoryRule, MemoryRule
-from docnmt.corpora.store import TokenStore, sentences_of
 from docnmt.corpus.inspect import inspect
 from docnmt.corpus.read import read_corpus, read_source
 from docnmt.corpus.rows import LeaveGaps, write_jsonl, write_text, write_tsv
+from docnmt.data.batches import Examples, epoch_batches, in_order
+from docnmt.data.context import ContextRule, HistoryRule, MemoryRule
+from docnmt.data.store import TokenStore, sentences_of
 from docnmt.decoding.translator import Translator
 from docnmt.document import GAP, ContextSpec, Document, ParallelDocument, context_sentences, visible_positions
 from docnmt.evaluation.context_gain.gain import context_gain

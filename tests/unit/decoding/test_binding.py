@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from docnmt.base.errors import DocnmtError
 from docnmt.config import ContextConfig, DecodingConfig
-from docnmt.corpora.subwords import Subwords
+from docnmt.data.subwords import Subwords
 from docnmt.decoding import binding as binding_module
 from docnmt.decoding import translator as translator_module
 from docnmt.decoding.beam import beam_search

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from docnmt.config import ContextConfig
-from docnmt.corpora.batches import pack
+from docnmt.data.batches import pack
 from docnmt.decoding.accelerator import accelerator
 from docnmt.decoding.beam import beam_search
 from docnmt.decoding.engine import Engine, EngineState

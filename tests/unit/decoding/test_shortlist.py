@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.progress import Progress
-from docnmt.corpora.subwords import Subwords, train_subwords
+from docnmt.data.subwords import Subwords, train_subwords
 from docnmt.decoding.coverage import BATCH, coverage, coverage_table
 from docnmt.decoding.lexicon import Lexicon, learn_lexicon
 from docnmt.decoding.shortlist import FILE, Shortlist, make_shortlist

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from docnmt.config import ContextConfig
-from docnmt.corpora.batches import make_batch, pack_contexts
-from docnmt.corpora.contexts import Before
-from docnmt.model.batch import Batch
+from docnmt.data.batches import make_batch, pack_contexts
+from docnmt.data.context import Before
+from docnmt.data.packing import Batch
 from docnmt.systems import cache as cache_module
 from docnmt.systems.cache import CacheState, CacheTransformer
 from tests.builders import BOS, EOS, SOURCE_WORDS, TARGET_WORDS, model_config, random_sentences, shake, with_end

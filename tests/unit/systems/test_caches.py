@@ -7,8 +7,8 @@ import torch
 
 from docnmt.base.errors import DocnmtError
 from docnmt.config import ContextConfig
-from docnmt.corpora.batches import pack_contexts
-from docnmt.corpora.contexts import Before, MemoryRule
+from docnmt.data.batches import pack_contexts
+from docnmt.data.context import Before, MemoryRule
 from docnmt.systems.remembered import owners, remembered_words
 from tests.builders import BOS, EOS
 from tests.every_system import ALL, document_batch, make_system, plain_batch, rule_of, scores, some_document

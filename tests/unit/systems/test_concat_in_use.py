@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from docnmt.base.errors import DocnmtError
-from docnmt.corpora.batches import make_batch, pack
+from docnmt.data.batches import make_batch, pack
 from docnmt.decoding.beam import beam_search
 from docnmt.decoding.incremental import DecoderState
 from docnmt.decoding.results import Choice

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from docnmt.config import ContextConfig
-from docnmt.corpora.batches import make_batch, pack, pack_contexts
-from docnmt.corpora.contexts import Before, HistoryRule
+from docnmt.data.batches import make_batch, pack, pack_contexts
+from docnmt.data.context import Before, HistoryRule
 from docnmt.decoding.beam import beam_search
 from docnmt.systems import system_of
 from docnmt.systems.hierarchical import HierarchicalRNNsearch

@@ -8,9 +8,9 @@ import torch
 
 from docnmt.base.errors import DocnmtError
 from docnmt.config import ContextConfig, ModelConfig
-from docnmt.corpora.batches import make_batch, pack
+from docnmt.data.batches import make_batch, pack
+from docnmt.data.packing import Batch
 from docnmt.decoding.beam import beam_search
-from docnmt.model.batch import Batch
 from docnmt.model.rnnsearch import RNNsearch, _Energies, gru_step
 from docnmt.systems import system_of
 from docnmt.systems.rnnsearch import RecurrentState

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from docnmt.config import ContextConfig
-from docnmt.corpora.batches import pack
+from docnmt.data.batches import pack
 from docnmt.systems.voita import VoitaTransformer
 from tests.builders import BOS, SOURCE_WORDS, TARGET_WORDS, model_config, random_sentences, shake, with_end
 from tests.parity.test_context_numpy import Weights, fnn, layer_norm, multi_head

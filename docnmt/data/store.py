@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.files import folder_atomically, write_json
-from docnmt.corpora.subwords import Subwords
+from docnmt.data.subwords import Subwords
 from docnmt.document import ParallelDocument
 
 Ints = NDArray[np.int64]

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from docnmt.base.errors import DocnmtError
-from docnmt.corpora.store import Ints
-from docnmt.corpora.subwords import BOS, EOS
+from docnmt.data.store import Ints
+from docnmt.data.subwords import BOS, EOS
 from docnmt.document import ContextSpec, trim_to_budget, visible_positions
 
 Ids = Sequence[int]

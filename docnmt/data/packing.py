@@ -1,14 +1,18 @@
-"""A batch as one long row of tokens.
-
-Embeddings, feed-forward networks, gates and norms are position-wise: they need not know which sentence a token belongs
-to. So a batch is kept *packed*, [tokens, width], without padding. Only attention looks across positions; it alone asks
-`Segments` to lay the tokens out as [segments, longest, ...] and to take the padding away again.
-"""
+"""A batch as one long row of tokens: sentences, contexts and targets packed, with where each begins."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
+
+# ---- A batch as one long row of tokens ----
+
+# Embeddings, feed-forward networks, gates and norms are position-wise: they need not know which sentence a token
+# belongs to. So a batch is kept *packed*, [tokens, width], without padding. Only attention looks across positions; it
+# alone asks `Segments` to lay the tokens out as [segments, longest, ...] and to take the padding away again.
 
 
 class Segments:
@@ -69,3 +73,34 @@ class _Unpad(torch.autograd.Function):
     def backward(ctx, gradient: Tensor) -> tuple[Tensor, None]:  # type: ignore[no-untyped-def]
         (index,) = ctx.saved_tensors
         return _spread(gradient, index, ctx.rows), None
+
+
+# ---- What goes into a model: sentences, contexts and targets as packed rows of token ids ----
+
+
+class Packed(NamedTuple):
+    """Token ids of many segments in one row, and where each segment lies."""
+
+    tokens: Tensor  # [tokens]
+    segments: Segments
+
+
+class History(NamedTuple):
+    """The sentences before each sentence of a batch, each a segment of its own, the nearest last."""
+
+    source: Packed
+    target: Packed | None  # their translations, each after a begin mark, where the system remembers them
+    counts: Tensor  # how many segments belong to each sentence of the batch, [sentences]
+
+
+Contexts = Packed | History  # the paper's model reads the first kind, some of its rivals the second
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Sentence pairs for training or scoring; `context` is None where the context modules are to be passed over."""
+
+    source: Packed  # each sentence with its end mark
+    target_in: Packed  # y_0 = begin, y_1 ... y_{J-1}
+    target_out: Tensor  # y_1 ... y_J = end, [target tokens]
+    context: Contexts | None = None

@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from docnmt.base.errors import DocnmtError
-from docnmt.corpora.contexts import Before, Context, ContextRule, Neighbours, Sizes
-from docnmt.corpora.store import Ints, TokenStore
-from docnmt.corpora.subwords import Subwords
+from docnmt.data.context import Before, Context, ContextRule, Neighbours, Sizes
+from docnmt.data.packing import Batch, Contexts, History, Packed, Segments
+from docnmt.data.store import Ints, TokenStore
+from docnmt.data.subwords import Subwords
 from docnmt.document import context_positions
-from docnmt.model.batch import Batch, Contexts, History, Packed
-from docnmt.model.segments import Segments
 
 
 class Examples:

@@ -15,9 +15,9 @@ from docnmt.base.files import remove_unfinished
 from docnmt.base.lines import CorpusFiles
 from docnmt.base.progress import Progress
 from docnmt.config import Recipe
-from docnmt.corpora.store import TokenStore, sentences_of, stored_key, write_store
-from docnmt.corpora.subwords import Subwords, train_subwords
 from docnmt.corpus.read import read_corpus, read_pairs
+from docnmt.data.store import TokenStore, sentences_of, stored_key, write_store
+from docnmt.data.subwords import Subwords, train_subwords
 from docnmt.document import ParallelDocument
 
 
