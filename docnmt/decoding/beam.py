@@ -12,8 +12,8 @@ from torch import Tensor
 
 from docnmt.data.packing import Contexts, Packed
 from docnmt.decoding.constraints import Constraints
-from docnmt.decoding.incremental import DecoderState, State
 from docnmt.decoding.top import best_continuations
+from docnmt.model.states import DecoderState, State
 
 LEAVE_AT = 8  # sentences that are done leave the batch once they are one in so many: to leave costs a copy of the rest
 EXTRA_LENGTH = 50  # a translation has at most so many pieces more than its source

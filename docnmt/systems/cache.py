@@ -29,10 +29,9 @@ from docnmt.config import ContextConfig, ModelConfig
 from docnmt.data.context import MemoryRule
 from docnmt.data.packing import Batch, Contexts, History, Packed
 from docnmt.data.store import TokenStore
-from docnmt.decoding.incremental import DecoderState
-from docnmt.model.base import TranslationModel
+from docnmt.model.base import SLICE, TranslationModel
 from docnmt.model.layers import linear
-from docnmt.model.loss import SLICE
+from docnmt.model.states import DecoderState
 from docnmt.model.transformer import DocumentTransformer, Memory
 from docnmt.systems.interface import System
 from docnmt.systems.remembered import remembered_words

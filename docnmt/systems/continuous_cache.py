@@ -27,7 +27,7 @@ from torch import Tensor, nn
 from docnmt.config import ContextConfig, ModelConfig
 from docnmt.data.context import MemoryRule
 from docnmt.data.packing import Contexts, History, Packed
-from docnmt.decoding.incremental import DecoderState
+from docnmt.model.states import DecoderState
 from docnmt.model.transformer import Decoded, DocumentTransformer, Memory
 from docnmt.systems.interface import System
 from docnmt.systems.remembered import remembered_words

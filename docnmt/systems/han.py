@@ -27,9 +27,9 @@ from torch import Tensor, nn
 from docnmt.config import ContextConfig, ModelConfig
 from docnmt.data.context import ContextRule, HistoryRule, MemoryRule
 from docnmt.data.packing import Contexts, History, Packed, Segments
-from docnmt.decoding.incremental import DecoderState
 from docnmt.model.context import make_connection
 from docnmt.model.layers import CrossAttention, Dropout, FeedForward, join_heads, split_heads
+from docnmt.model.states import DecoderState
 from docnmt.model.transformer import Decoded, DocumentTransformer, Memory
 from docnmt.systems.interface import System
 

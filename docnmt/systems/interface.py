@@ -9,8 +9,8 @@ from typing import Any
 from docnmt.config import ContextConfig, ModelConfig
 from docnmt.data.context import ContextRule
 from docnmt.data.store import TokenStore
-from docnmt.decoding.incremental import DecoderState, State
 from docnmt.model.base import TranslationModel
+from docnmt.model.states import DecoderState, State
 
 
 @dataclass(frozen=True)

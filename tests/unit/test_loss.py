@@ -6,8 +6,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from docnmt.model import loss as loss_module
-from docnmt.model.loss import smoothed_cross_entropy
+from docnmt.model import base as loss_module
+from docnmt.model.base import smoothed_cross_entropy
 
 # tokens, vocabulary, logits at a time: one slice, several even ones, several with a rest, one token at a time
 SIZES = [(12, 31, 1 << 22), (12, 31, 31 * 4), (13, 31, 31 * 4), (7, 50, 50), (7, 50, 3), (1, 5, 1 << 22)]

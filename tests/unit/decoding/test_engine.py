@@ -17,9 +17,9 @@ from docnmt.decoding.engine.matrices import QuantizedRows, has_int8
 from docnmt.decoding.engine.memory import STEPS
 from docnmt.decoding.engine.slots import STEPS as ROOM
 from docnmt.decoding.engine.workers import in_parallel
-from docnmt.decoding.incremental import DecoderState
 from docnmt.decoding.translator import Translator
 from docnmt.document import Document
+from docnmt.model.states import DecoderState
 from docnmt.quantization import dequantize
 from tests.builders import (
     BOS,

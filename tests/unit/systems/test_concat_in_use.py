@@ -10,7 +10,6 @@ import torch
 from docnmt.base.errors import DocnmtError
 from docnmt.data.batches import make_batch, pack
 from docnmt.decoding.beam import beam_search
-from docnmt.decoding.incremental import DecoderState
 from docnmt.decoding.results import Choice
 from docnmt.decoding.translator import Translator
 from docnmt.document import NO_CONTEXT, Document, ParallelDocument
@@ -21,6 +20,7 @@ from docnmt.evaluation.context_gain.trace import gate_by_layer
 from docnmt.evaluation.contrastive.accuracy import judge, notes, target_contexts
 from docnmt.evaluation.contrastive.items import Item
 from docnmt.evaluation.controls import NONE, REPEATED, SHUFFLED, TRUE, shuffled
+from docnmt.model.states import DecoderState
 from docnmt.training.parallel import Group
 from docnmt.training.validation import Validator
 from tests.builders import (

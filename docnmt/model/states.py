@@ -1,8 +1,4 @@
-"""The decoder one word at a time.
-
-What is constant for a sentence is computed once: keys and values of the source and of the context are projected when
-decoding starts, and all hypotheses of a sentence share them. Keys and values of the words so far are kept.
-"""
+"""The decoder one word at a time."""
 
 from __future__ import annotations
 
