@@ -1,6 +1,7 @@
 """The systems that a recipe can choose from, by `model.kind` and `context.kind`.
 
-A system is one module with a `SYSTEM` in it (see interface.py) and one line here. Nothing is imported before a recipe
+A system is one module with a `SYSTEM` in it (see interface.py) and one line here; where a module has another, its name
+follows a colon. Nothing is imported before a recipe
 asks for it, so that reading a recipe stays quick.
 """
 
@@ -22,9 +23,10 @@ SYSTEMS: dict[tuple[str, str], str] = {
     ("transformer", "han"): "docnmt.systems.han",  # Miculicich et al. (2018)
     ("rnnsearch", "none"): "docnmt.systems.rnnsearch",  # Bahdanau et al. (2015)
     ("rnnsearch", "hierarchical"): "docnmt.systems.hierarchical",  # Wang et al. (2017)
-    ("rnnsearch", "cache"): "docnmt.systems.rnnsearch_cache",  # Kuang et al. (2017)
+    ("rnnsearch", "cache"): "docnmt.systems.cache:ON_RNNSEARCH",  # Kuang et al. (2017)
 }
 
 
 def system_of(model_kind: str, context_kind: str) -> System:
-    return import_module(SYSTEMS[model_kind, context_kind]).SYSTEM
+    module, _, name = SYSTEMS[model_kind, context_kind].partition(":")
+    return getattr(import_module(module), name or "SYSTEM")

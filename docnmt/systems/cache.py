@@ -17,6 +17,7 @@ words of the cache. Else the gate has closed before the network has learned whic
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -31,10 +32,12 @@ from docnmt.data.packing import Batch, Contexts, History, Packed
 from docnmt.data.store import TokenStore
 from docnmt.model.base import SLICE, TranslationModel
 from docnmt.model.layers import linear
+from docnmt.model.rnnsearch import Annotations, Recurrent, RNNsearch
 from docnmt.model.states import DecoderState
 from docnmt.model.transformer import DocumentTransformer, Memory
 from docnmt.systems.interface import System
 from docnmt.systems.remembered import remembered_words
+from docnmt.systems.rnnsearch import RecurrentState
 from docnmt.systems.topics import Topics
 
 
@@ -185,3 +188,36 @@ def learn(model: CacheModel, documents: TokenStore) -> None:
 
 
 SYSTEM = System(CacheTransformer, rule=lambda _: MemoryRule, state=CacheState, learn=learn)
+
+
+# ---- Kuang et al ----
+
+# Kuang et al. (2017) on RNNsearch, the base it was made for: cache.py with s_t the state of the decoder's GRU.
+
+
+class CacheRNNsearch(CacheModel, RNNsearch):
+    def __init__(self, model: ModelConfig, context: ContextConfig, source_vocabulary: int, target_vocabulary: int):
+        super().__init__(model, context, source_vocabulary, target_vocabulary)
+        self.add_cache(context, source_vocabulary, 4 * model.width)  # c_t is twice as wide as s_t
+
+    def e(self, words: Tensor) -> Tensor:
+        return self.target_embedding(words) * math.sqrt(self.model_config.width)
+
+    def states(self, target_in: Packed, annotations: Annotations) -> tuple[Tensor, Tensor]:
+        return self.beside(self.decode(target_in, annotations), target_in.tokens)
+
+    def beside(self, decoded: Recurrent, previous: Tensor) -> tuple[Tensor, Tensor]:
+        return self.read_out(decoded), torch.cat([decoded.states, decoded.attended, self.e(previous)], dim=-1)
+
+
+class RecurrentCacheState(RecurrentState):
+    model: CacheRNNsearch
+
+    def logits(self, words: Tensor) -> Tensor:
+        if self.annotations.remembered is None:
+            return super().logits(words)
+        cache = self.annotations.remembered.of(torch.arange(len(words), device=words.device) // self.beam)
+        return self.model.log_p(*self.model.beside(self.advance(words), words), cache)
+
+
+ON_RNNSEARCH = System(CacheRNNsearch, rule=lambda _: MemoryRule, state=RecurrentCacheState, learn=learn)
