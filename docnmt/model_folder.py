@@ -25,8 +25,8 @@ from docnmt.config import ContextConfig, DecodingConfig, ModelConfig, from_table
 from docnmt.data.context import ContextRule
 from docnmt.data.subwords import Subwords
 from docnmt.document import ContextSpec
+from docnmt.engine.native import take_scales
 from docnmt.model.base import TranslationModel
-from docnmt.quantization import take_scales
 from docnmt.systems import system_of
 from docnmt.version import __version__
 

@@ -16,9 +16,9 @@ from torch.linalg import vector_norm
 from docnmt.base.errors import DocnmtError
 from docnmt.base.files import folder_atomically, write_json
 from docnmt.base.report import Column, Table
+from docnmt.engine.native import SCALE, dequantize, with_scales
 from docnmt.model.base import TranslationModel
 from docnmt.model_folder import is_int8, load_model, model_key, read_config, save_weights, weights_of
-from docnmt.quantization import SCALE, dequantize, with_scales
 from docnmt.version import __version__
 
 _WRITTEN = ("weights.safetensors", "config.json")  # all other files are copied

@@ -17,7 +17,7 @@ from docnmt.config import ContextConfig, DecodingConfig, ModelConfig
 from docnmt.data.subwords import BOS, EOS, PAD, UNK, Subwords
 
 if TYPE_CHECKING:
-    from docnmt.decoding.shortlist import Shortlist
+    from docnmt.engine.shortlist import Shortlist
 
 SEED = 1
 FIRST_WORD = UNK + 1
@@ -127,7 +127,7 @@ def write_models(folder: Path, size: Size) -> None:
 def random_shortlist(source_words: int, target_words: int, count: int = SHORTLIST) -> Shortlist:
     """Half of the candidates are everybody's. The other half are shared by all source words, some for each: so many
     that a batch of any size has nearly all of them."""
-    from docnmt.decoding.shortlist import Shortlist
+    from docnmt.engine.shortlist import Shortlist
 
     random = np.random.default_rng(SEED)
     always, others = np.split(random.permutation(np.arange(FIRST_WORD, target_words))[:count], 2)

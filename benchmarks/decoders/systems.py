@@ -192,8 +192,8 @@ class Marian:
 
 class Docnmt:
     def __init__(self, system: System, folder: Path):
-        from docnmt.decoding.engine import Engine
-        from docnmt.decoding.shortlist import Shortlist
+        from docnmt.engine import Engine
+        from docnmt.engine.shortlist import Shortlist
         from docnmt.model_folder import load_model
 
         loaded = load_model(folder / ("document" if system.context else "sentence"))
@@ -204,7 +204,7 @@ class Docnmt:
     def __call__(self, batch: Batch) -> list[int]:
         from docnmt.data.batches import pack
         from docnmt.decoding.beam import beam_search
-        from docnmt.decoding.engine import EngineState
+        from docnmt.engine import EngineState
 
         lengths = [sentence.length for sentence in batch]
         found = beam_search(

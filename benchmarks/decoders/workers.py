@@ -110,7 +110,7 @@ def load(system_name: str, folder: Path) -> None:
     if system.family == "ctranslate2":
         import ctranslate2  # noqa: F401
     else:
-        import docnmt.decoding.engine
+        import docnmt.engine
         import docnmt.model_folder  # noqa: F401
     begin = time.monotonic()
     decoder = make(system, folder, Layout(1, 1))

@@ -55,10 +55,16 @@ def run_shortlist(options: argparse.Namespace) -> None:
     from docnmt.base.files import write_json
     from docnmt.base.progress import Progress
     from docnmt.data.subwords import Subwords
-    from docnmt.decoding.coverage import coverage_table
-    from docnmt.decoding.lexicon import learn_lexicon
-    from docnmt.decoding.shortlist import CANDIDATES, FILE, FREQUENT, make_shortlist, subwords_key
-    from docnmt.decoding.training_pairs import TrainingPairs
+    from docnmt.engine.shortlist import (
+        CANDIDATES,
+        FILE,
+        FREQUENT,
+        TrainingPairs,
+        coverage_table,
+        learn_lexicon,
+        make_shortlist,
+        subwords_key,
+    )
     from docnmt.model_folder import load_card
 
     check_outputs(options.json)

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from docnmt.decoding.accelerator import accelerator
+from docnmt.engine.native import accelerator
 
 BLOCK = 64  # words
 

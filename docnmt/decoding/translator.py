@@ -21,8 +21,6 @@ from docnmt.decoding.beam import Hypothesis, Model, Start, beam_search
 from docnmt.decoding.binding import Binding
 from docnmt.decoding.constraints import Constraints
 from docnmt.decoding.demands import NOTHING_ASKED, Demand, demands_of, with_terms
-from docnmt.decoding.engine import Engine, EngineState
-from docnmt.decoding.engine.matrices import has_int8
 from docnmt.decoding.engine.workers import in_parallel
 from docnmt.decoding.phrases import missing
 from docnmt.decoding.results import (
@@ -34,7 +32,6 @@ from docnmt.decoding.results import (
     TranslatedDocument,
     TranslatedSentence,
 )
-from docnmt.decoding.shortlist import Shortlist
 from docnmt.decoding.spelling import Spelling
 from docnmt.decoding.term_check import TermCheck
 from docnmt.decoding.units import (
@@ -50,6 +47,9 @@ from docnmt.decoding.units import (
 )
 from docnmt.device import choose_device
 from docnmt.document import ContextSpec, Document, ParallelDocument, context_positions
+from docnmt.engine import Engine, EngineState
+from docnmt.engine.matrices import has_int8
+from docnmt.engine.shortlist import Shortlist
 from docnmt.model.transformer import DocumentTransformer
 from docnmt.model_folder import LoadedModel, load_model
 

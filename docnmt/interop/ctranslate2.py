@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from docnmt.base.errors import DocnmtError, missing_extra
 from docnmt.base.files import folder_atomically, write_atomically
 from docnmt.data.subwords import Subwords
-from docnmt.decoding.shortlist import Shortlist
+from docnmt.engine.shortlist import Shortlist
 from docnmt.model.layers import CrossAttention, FeedForward, SelfAttention, sinusoids
 from docnmt.model.transformer import DocumentTransformer
 from docnmt.model_folder import LoadedModel, load_model

@@ -14,8 +14,8 @@ from docnmt.config import ContextConfig, DecodingConfig
 from docnmt.data.batches import pack
 from docnmt.data.subwords import PAD, UNK
 from docnmt.decoding.beam import beam_search
-from docnmt.decoding.engine import Engine, EngineState
-from docnmt.decoding.shortlist import Shortlist
+from docnmt.engine import Engine, EngineState
+from docnmt.engine.shortlist import Shortlist
 from docnmt.interop.ctranslate2 import export
 from docnmt.interop.marian import as_marian
 from docnmt.model.transformer import DocumentTransformer

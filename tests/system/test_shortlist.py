@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from docnmt.data.subwords import Subwords
-from docnmt.decoding.shortlist import FILE, Shortlist
+from docnmt.engine.shortlist import FILE, Shortlist
 from tests.builders import subwords
 from tests.system.conftest import Tiny, command
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from docnmt.base.errors import DocnmtError
-from docnmt.quantization import SCALE, dequantize, quantize, take_scales, with_scales
+from docnmt.engine.native import SCALE, dequantize, quantize, take_scales, with_scales
 
 floats = st.floats(-(2.0**100), 2.0**100, width=32)
 matrices = st.integers(1, 5).flatmap(

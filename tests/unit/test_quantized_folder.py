@@ -13,6 +13,7 @@ from safetensors.torch import load_file, save_file
 from docnmt.base.errors import DocnmtError
 from docnmt.config import ContextConfig, DecodingConfig
 from docnmt.decoding.translator import Translator
+from docnmt.engine.native import SCALE, dequantize, quantize
 from docnmt.model_folder import (
     LoadedModel,
     ModelCard,
@@ -24,7 +25,6 @@ from docnmt.model_folder import (
     save_model,
     weights_of,
 )
-from docnmt.quantization import SCALE, dequantize, quantize
 from docnmt.quantized_folder import quantize_folder
 from tests.builders import loaded_model, make_model, model_config, parallel_documents, shake, subwords
 from tests.every_system import CASES, document_batch, rule_of, scores, some_document

@@ -9,9 +9,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docnmt.decoding.accelerator import LANES, accelerator, build
-from docnmt.decoding.accelerator.calls import MOST_OF_FOUR
-from docnmt.quantization import quantize
+from docnmt.engine import build
+from docnmt.engine.native import LANES, MOST_OF_FOUR, accelerator, quantize
 
 needs_accelerator = pytest.mark.skipif(accelerator() is None, reason="no C compiler for the accelerator")
 needs_int8 = pytest.mark.skipif(

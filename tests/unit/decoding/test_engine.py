@@ -10,17 +10,16 @@ import torch
 
 from docnmt.config import ContextConfig
 from docnmt.data.batches import pack
-from docnmt.decoding.accelerator import accelerator
 from docnmt.decoding.beam import beam_search
-from docnmt.decoding.engine import Engine, EngineState
-from docnmt.decoding.engine.matrices import QuantizedRows, has_int8
-from docnmt.decoding.engine.memory import STEPS
-from docnmt.decoding.engine.slots import STEPS as ROOM
 from docnmt.decoding.engine.workers import in_parallel
 from docnmt.decoding.translator import Translator
 from docnmt.document import Document
+from docnmt.engine import Engine, EngineState
+from docnmt.engine.engine import STEPS as ROOM
+from docnmt.engine.matrices import QuantizedRows, has_int8
+from docnmt.engine.memory import STEPS
+from docnmt.engine.native import accelerator, dequantize
 from docnmt.model.states import DecoderState
-from docnmt.quantization import dequantize
 from tests.builders import (
     BOS,
     CONNECTIONS,
@@ -128,7 +127,7 @@ def test_the_accelerator_is_used_where_heads_allow_it():
 @pytest.fixture(params=KERNELS)
 def rows_of(request, monkeypatch):
     if request.param == "torch":
-        monkeypatch.setattr("docnmt.decoding.engine.matrices.accelerator", lambda: None)
+        monkeypatch.setattr("docnmt.engine.matrices.accelerator", lambda: None)
     if not has_int8():
         pytest.skip("there is no int8 kernel for this processor")
     return QuantizedRows

@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from docnmt.base.progress import Progress
-from docnmt.decoding import lexicon
-from docnmt.decoding.lexicon import Lexicon, learn_lexicon
-from docnmt.decoding.training_pairs import Side, TrainingPairs
+from docnmt.engine import shortlist as lexicon
+from docnmt.engine.shortlist import Lexicon, Side, TrainingPairs, learn_lexicon
 
 QUIET = Progress(quiet=True)
 EMPTY = -1

@@ -13,10 +13,18 @@ from hypothesis import strategies as st
 from docnmt.base.errors import DocnmtError
 from docnmt.base.progress import Progress
 from docnmt.data.subwords import Subwords, train_subwords
-from docnmt.decoding.coverage import BATCH, coverage, coverage_table
-from docnmt.decoding.lexicon import Lexicon, learn_lexicon
-from docnmt.decoding.shortlist import FILE, Shortlist, make_shortlist
-from docnmt.decoding.training_pairs import Side, TrainingPairs
+from docnmt.engine.shortlist import (
+    BATCH,
+    FILE,
+    Lexicon,
+    Shortlist,
+    Side,
+    TrainingPairs,
+    coverage,
+    coverage_table,
+    learn_lexicon,
+    make_shortlist,
+)
 from tests.builders import in_target_language, lines, parallel_documents, subwords
 
 NOTHING_LEARNT = Lexicon(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from docnmt.decoding.accelerator import accelerator
 from docnmt.decoding.top import BLOCK, best_continuations, in_torch
+from docnmt.engine.native import accelerator
 
 needs_accelerator = pytest.mark.skipif(accelerator() is None, reason="no C compiler for the accelerator")
 WAYS = [in_torch, pytest.param(best_continuations, marks=needs_accelerator)]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from docnmt.decoding.training_pairs import TrainingPairs, evenly, runs
 from docnmt.document import GAP, ParallelDocument
+from docnmt.engine.shortlist import TrainingPairs, evenly, runs
 from tests.builders import parallel_documents, subwords
 
 

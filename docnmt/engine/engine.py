@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from copy import copy
 from functools import partial
 from typing import NamedTuple
@@ -12,15 +13,151 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from docnmt.data.packing import Contexts, Packed, Segments
-from docnmt.decoding.accelerator import LANES, accelerator
-from docnmt.decoding.engine.compiled import CompiledDecoder
-from docnmt.decoding.engine.layers import PackedDecoderLayer, PackedEncoderLayer, keys_and_values
-from docnmt.decoding.engine.matrices import Matrix, Softmax
-from docnmt.decoding.engine.memory import Attended, WordPool
-from docnmt.decoding.engine.slots import Slotted, SlottedPool
-from docnmt.decoding.shortlist import Shortlist
+from docnmt.engine import native as c
+from docnmt.engine.layers import Norm, PackedContextAttention, PackedDecoderLayer, PackedEncoderLayer, keys_and_values
+from docnmt.engine.matrices import Int8Matrix, Matrix, Softmax
+from docnmt.engine.memory import Attended, WordPool
+from docnmt.engine.native import LANES, Accelerator, Keys, accelerator
+from docnmt.engine.shortlist import Shortlist
 from docnmt.model.layers import Embedding, sinusoids
 from docnmt.model.transformer import DocumentTransformer
+
+# ---- The decoder's layers as one call of the accelerator ----
+
+# The decoder's layers as one call of the accelerator: for int8, where the processor allows it.
+
+
+class CompiledDecoder:
+    def __init__(self, layers: Sequence[PackedDecoderLayer], accelerator: Accelerator):
+        self.layers = layers  # which own what the structures point to
+        self.accelerator = accelerator
+        self.structures = (c.Layer * len(layers))(*map(_layer, layers))
+        self.filter_width = self.structures[0].inner.outputs
+
+    def __call__(self, t: Tensor, words: SlottedPool, source: Slotted, context: Slotted | None) -> Tensor:
+        """t [rows, width], which it changes"""
+        seen = None if context is None else context.held
+        self.accelerator.decoder_step(
+            self.structures, t, self.filter_width, words.held, words.filled - words.beam, source.held, seen
+        )
+        return t
+
+
+def _layer(layer: PackedDecoderLayer) -> c.Layer:
+    words, source, feed_forward = layer.attention, layer.source_attention, layer.feed_forward
+    found = c.Layer(
+        query_key_value=_matrix(words.query_key_value),
+        words_output=_matrix(words.output),
+        after_words=_norm(words.norm),
+        source_query=_matrix(source.query),
+        source_output=_matrix(source.output),
+        after_source=_norm(source.norm),
+        inner=_matrix(feed_forward.inner),
+        outer=_matrix(feed_forward.outer),
+        after_feed_forward=_norm(feed_forward.norm),
+        context=c.NO_CONTEXT,
+    )
+    if layer.context is not None:
+        _add_context(found, layer.context)
+    return found
+
+
+def _add_context(layer: c.Layer, context: PackedContextAttention) -> None:
+    layer.context = c.GATED if context.gated else c.RESIDUAL
+    layer.context_query, layer.context_output = _matrix(context.query), _matrix(context.output)
+    if context.norm is not None:
+        layer.after_context = _norm(context.norm)
+
+
+def _matrix(matrix: Matrix) -> c.Matrix:
+    assert isinstance(matrix, Int8Matrix)
+    return matrix.packed.structure
+
+
+def _norm(norm: Norm) -> c.Norm:
+    return c.Norm(c.at(norm.weight), c.at(norm.bias), norm.eps)
+
+
+# ---- What the decoder attends to, where there is the accelerator: keys and values lie still ----
+
+# Each sentence has a slot. When sentences leave or hypotheses change places, only small lists change: the slots of
+# the sentences that are left, and for each hypothesis the places in its slot that its own words took.
+
+STEPS = 16  # words of each hypothesis that there is room for at first
+
+
+class Slotted(NamedTuple):
+    """Keys and values of a source or of its context for all decoder layers."""
+
+    keys: Tensor  # [layers, slots, heads, longest, size]
+    values: Tensor
+    slots: Tensor  # [sentences]
+    counts: Tensor  # tokens of each, [sentences]
+    accelerator: Accelerator
+
+    @classmethod
+    def of_projected(
+        cls, projected: Tensor, segments: Segments, heads: int, width: int, accelerator: Accelerator
+    ) -> Slotted:
+        """[tokens, layers x 2 width]"""
+        states = segments.pad(projected).unflatten(2, (-1, 2, heads, width // heads)).permute(2, 3, 0, 4, 1, 5)
+        keys, values = states.unbind(1)
+        slots = torch.arange(segments.count, dtype=torch.int32)
+        return cls(keys.contiguous(), values.contiguous(), slots, segments.lengths.int(), accelerator)
+
+    @property
+    def sentences(self) -> int:
+        return len(self.slots)
+
+    @property
+    def held(self) -> Keys:
+        return Keys(self.keys, self.values, self.slots, self.counts)
+
+    def of(self, sentences: Tensor) -> Slotted:
+        return self._replace(slots=self.slots[sentences], counts=self.counts[sentences])
+
+    def attend(self, layer: int, query: Tensor) -> Tensor:
+        """[sentences x n, width] -> [sentences x n, width]"""
+        return self.accelerator.attend(query, self.keys[layer], self.values[layer], self.slots, self.counts)
+
+
+class SlottedPool:
+    """Keys and values of the words written so far."""
+
+    def __init__(self, layers: int, sentences: int, beam: int, heads: int, width: int, accelerator: Accelerator):
+        self.beam, self.accelerator, self.filled = beam, accelerator, 0
+        self.states = torch.empty(2, layers, sentences, heads, STEPS * beam, width // heads)
+        self.slots = torch.arange(sentences, dtype=torch.int32)
+        self.counts = torch.zeros(sentences, dtype=torch.int32)
+        self.places = torch.empty(sentences * beam, STEPS, dtype=torch.int32)  # of each hypothesis, step by step
+        self.own = torch.arange(beam, dtype=torch.int32)
+
+    def make_room(self) -> None:
+        """A place for the next word of each hypothesis."""
+        if self.filled == self.states.shape[4]:
+            self.states = F.pad(self.states, (0, 0, 0, self.filled))  # twice as much
+            self.places = F.pad(self.places, (0, self.places.shape[1]))
+        self.places[:, self.filled // self.beam].view(-1, self.beam).copy_(self.own + self.filled)
+        self.counts += 1
+        self.filled += self.beam
+
+    @property
+    def held(self) -> Keys:
+        return Keys(self.states[0], self.states[1], self.slots, self.counts, self.places)
+
+    def attend(self, layer: int, projected: Tensor) -> Tensor:
+        """Query, key and value of each hypothesis' last word, [rows, 3 width] -> what it finds in its words, [rows,
+        width]"""
+        keys, values = self.states[0, layer], self.states[1, layer]
+        self.accelerator.put(projected, keys, values, self.slots, self.filled - self.beam, self.beam)
+        return self.accelerator.attend(projected, keys, values, self.slots, self.counts, self.places)
+
+    def reorder(self, rows: Tensor) -> None:
+        self.places = self.places[rows]
+
+    def keep(self, sentences: Tensor) -> None:
+        self.slots, self.counts = self.slots[sentences], self.counts[sentences]
+        self.places = self.places.unflatten(0, (-1, self.beam))[sentences].flatten(0, 1)
 
 
 class Memory(NamedTuple):

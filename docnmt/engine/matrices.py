@@ -15,9 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from docnmt.decoding.accelerator import Accelerator, Packed, accelerator
-from docnmt.decoding.accelerator.structures import DEPTH
-from docnmt.quantization import quantize
+from docnmt.engine.native import DEPTH, Accelerator, Packed, accelerator, quantize
 
 Matrix = Callable[[Tensor], Tensor]  # [rows, inputs] -> [rows, outputs]
 

@@ -1,4 +1,4 @@
-"""Builds the C files beside this one. Where no compiler is found the engine goes without: same words, more slowly.
+"""Builds the C files in csrc/. Where no compiler is found the engine goes without: same words, more slowly.
 
 They are built once a machine and source, in the user's cache folder, in about a second.
 """
@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-FOLDER = Path(__file__).parent
+FOLDER = Path(__file__).parent / "csrc"
 FLAGS = ("-O3", "-march=native", "-funroll-loops", "-fno-math-errno", "-fno-trapping-math", "-shared", "-fPIC")
 
 

@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from docnmt.decoding.engine.matrices import Matrix, pack
+from docnmt.engine.matrices import Matrix, pack
 from docnmt.model.context import ContextAttention, ContextEncoderLayer, IdentityGating, PaperGating, PaperResidual
 from docnmt.model.layers import CrossAttention, FeedForward, SelfAttention
 from docnmt.model.transformer import DecoderLayer, EncoderLayer
