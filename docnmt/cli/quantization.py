@@ -26,7 +26,7 @@ def run_quantize(options: argparse.Namespace) -> None:
     from rich.console import Console
 
     from docnmt.base.files import write_json
-    from docnmt.quantized_folder import quantize_folder
+    from docnmt.model_folder import quantize_folder
 
     check_outputs(options.json)
     folder = Path(options.model)

@@ -44,8 +44,8 @@ def run_tables(options: argparse.Namespace) -> None:
 
     from docnmt.base.files import write_atomically, write_json
     from docnmt.base.progress import Progress
-    from docnmt.device import set_threads
     from docnmt.experiments.job import PAPER, Job
+    from docnmt.model_folder import set_threads
 
     if int(os.environ.get("WORLD_SIZE", 1)) > 1:
         raise DocnmtError(

@@ -21,7 +21,6 @@ from docnmt.decoding.beam import Hypothesis, Model, Start, beam_search
 from docnmt.decoding.binding import Binding
 from docnmt.decoding.constraints import Constraints
 from docnmt.decoding.demands import NOTHING_ASKED, Demand, demands_of, with_terms
-from docnmt.decoding.engine.workers import in_parallel
 from docnmt.decoding.phrases import missing
 from docnmt.decoding.results import (
     OFF,
@@ -40,18 +39,18 @@ from docnmt.decoding.units import (
     Unit,
     UnitMaker,
     batches,
+    in_parallel,
     source_of,
     windows,
     with_contexts,
     within_budget,
 )
-from docnmt.device import choose_device
 from docnmt.document import ContextSpec, Document, ParallelDocument, context_positions
 from docnmt.engine import Engine, EngineState
 from docnmt.engine.matrices import has_int8
 from docnmt.engine.shortlist import Shortlist
 from docnmt.model.transformer import DocumentTransformer
-from docnmt.model_folder import LoadedModel, load_model
+from docnmt.model_folder import LoadedModel, choose_device, load_model
 
 
 class Translator:

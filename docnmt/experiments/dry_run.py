@@ -13,10 +13,10 @@ from docnmt.base.lines import CorpusFiles
 from docnmt.base.report import Column, Table
 from docnmt.config import CORPUS_PATHS, ContextConfig, Recipe
 from docnmt.corpus.read import detect_format, read_corpus, read_pairs
-from docnmt.device import choose_device
 from docnmt.experiments.estimate import Shape, Stopwatch, build, missing_files
 from docnmt.experiments.plan import planned
 from docnmt.experiments.runs import Run, Standing
+from docnmt.model_folder import choose_device
 
 if TYPE_CHECKING:
     from docnmt.experiments.job import Job

@@ -16,11 +16,10 @@ from docnmt.config import DecodingConfig, Recipe
 from docnmt.data.batches import Examples, Stream
 from docnmt.data.prepare import Prepared
 from docnmt.decoding.translator import Translator, load
-from docnmt.device import choose_device
 from docnmt.document import Document
 from docnmt.experiments import paper
 from docnmt.experiments.runs import Run
-from docnmt.model_folder import LoadedModel, load_model
+from docnmt.model_folder import LoadedModel, choose_device, load_model
 
 ROUNDS = 5
 BATCHES = 3  # of training, a round

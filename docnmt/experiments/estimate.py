@@ -15,9 +15,9 @@ from docnmt.data.context import Context, Neighbours
 from docnmt.data.packing import Batch
 from docnmt.data.prepare import Prepared
 from docnmt.data.subwords import BOS, EOS
-from docnmt.device import choose_device
 from docnmt.experiments.runs import Run
 from docnmt.model.base import TranslationModel
+from docnmt.model_folder import choose_device
 from docnmt.systems import system_of
 
 SAMPLE_TOKENS = 1_000

@@ -22,11 +22,20 @@ from docnmt.data.context import ContextRule
 from docnmt.data.prepare import Prepared, prepare
 from docnmt.data.store import TokenStore
 from docnmt.data.subwords import BOS, EOS
-from docnmt.device import choose_device, set_threads
 from docnmt.document import NO_CONTEXT, ParallelDocument
 from docnmt.model.base import TranslationModel
 from docnmt.model.context import is_document_parameter
-from docnmt.model_folder import LoadedModel, ModelCard, is_int8, load_card, load_weights, read_notes, save_model
+from docnmt.model_folder import (
+    LoadedModel,
+    ModelCard,
+    choose_device,
+    is_int8,
+    load_card,
+    load_weights,
+    read_notes,
+    save_model,
+    set_threads,
+)
 from docnmt.systems import system_of
 from docnmt.training.loop import FREE_SETTINGS, Trainer
 from docnmt.training.parallel import Group, join_group

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from docnmt.base.errors import DocnmtError
-from docnmt.device import choose_device
+from docnmt.model_folder import choose_device
 
 
 def test_auto_without_a_gpu_is_the_cpu(monkeypatch):

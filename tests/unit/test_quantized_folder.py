@@ -21,11 +21,11 @@ from docnmt.model_folder import (
     load_card,
     load_model,
     model_key,
+    quantize_folder,
     read_notes,
     save_model,
     weights_of,
 )
-from docnmt.quantized_folder import quantize_folder
 from tests.builders import loaded_model, make_model, model_config, parallel_documents, shake, subwords
 from tests.every_system import CASES, document_batch, rule_of, scores, some_document
 
@@ -249,7 +249,7 @@ def test_a_disk_that_is_full(model, tmp_path, monkeypatch):
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("docnmt.quantized_folder.save_weights", full)
+    monkeypatch.setattr("docnmt.model_folder.save_weights", full)
     with pytest.raises(DocnmtError, match=r"could not be saved .*No space"):
         quantize_folder(model, tmp_path / "int8")
     assert [path.name for path in tmp_path.iterdir()] == ["model"]

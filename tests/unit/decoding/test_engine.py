@@ -11,8 +11,8 @@ import torch
 from docnmt.config import ContextConfig
 from docnmt.data.batches import pack
 from docnmt.decoding.beam import beam_search
-from docnmt.decoding.engine.workers import in_parallel
 from docnmt.decoding.translator import Translator
+from docnmt.decoding.units import in_parallel
 from docnmt.document import Document
 from docnmt.engine import Engine, EngineState
 from docnmt.engine.engine import STEPS as ROOM

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from docnmt.decoding.top import BLOCK, best_continuations, in_torch
+from docnmt.decoding.beam import BLOCK, best_continuations, in_torch
 from docnmt.engine.native import accelerator
 
 needs_accelerator = pytest.mark.skipif(accelerator() is None, reason="no C compiler for the accelerator")
