@@ -30,9 +30,9 @@ from docnmt.base.report import Column, Table
 from docnmt.corpus.read import read_corpus
 from docnmt.decoding.translator import Translator, load
 from docnmt.document import ContextSpec, Document, ParallelDocument, visible_positions
-from docnmt.evaluation.context_gain.gain import MeanOfTokens
+from docnmt.evaluation.context_gain import MeanOfTokens
 from docnmt.evaluation.controls import shuffled
-from docnmt.evaluation.parts import by_domain
+from docnmt.evaluation.scores import by_domain
 from docnmt.evaluation.significance import interval
 
 Floats = NDArray[np.float64]

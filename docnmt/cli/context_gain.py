@@ -42,11 +42,10 @@ def run(options: argparse.Namespace) -> None:
     from docnmt.base.report import write_page
     from docnmt.corpus.read import read_corpus
     from docnmt.decoding.translator import load
-    from docnmt.evaluation.context_gain.gain import context_gain, translation_quality, write_tokens
-    from docnmt.evaluation.context_gain.page import context_gain_page
-    from docnmt.evaluation.context_gain.tables import Figures
-    from docnmt.evaluation.context_gain.trace import gate_by_layer
-    from docnmt.evaluation.parts import by_domain
+    from docnmt.evaluation.context_gain import context_gain, translation_quality, write_tokens
+    from docnmt.evaluation.context_report import Figures, context_gain_page
+    from docnmt.evaluation.context_trace import gate_by_layer
+    from docnmt.evaluation.scores import by_domain
 
     if options.sentences < 1:
         raise DocnmtError(f"--sentences {options.sentences}: a page shows one sentence or more\n  Give 1 or more.")

@@ -45,9 +45,9 @@ def run_contrast(options: argparse.Namespace) -> None:
     from docnmt.base.files import write_atomically, write_json
     from docnmt.base.progress import Progress
     from docnmt.decoding.translator import load
-    from docnmt.evaluation.contrastive import accuracy
-    from docnmt.evaluation.contrastive.items import write_items
-    from docnmt.evaluation.contrastive.layouts import read_set
+    from docnmt.evaluation import contrastive as accuracy
+    from docnmt.evaluation.contrastive_items import write_items
+    from docnmt.evaluation.contrastive_layouts import read_set
 
     check_outputs(options.write, options.items, options.json, options.markdown, options.latex)
     translator = load(options.model, options.device)

@@ -12,9 +12,8 @@ from docnmt.cli.options import Verbs, add_document_marks, add_domains, add_json,
 if TYPE_CHECKING:
     from docnmt.base.progress import Progress
     from docnmt.base.report import Table
-    from docnmt.evaluation.breakdown import Measured
     from docnmt.evaluation.outputs import Output, References
-    from docnmt.evaluation.parts import Part
+    from docnmt.evaluation.scores import Measured, Part
 
 _METRICS = ("bleu", "chrf", "ter", "multi-bleu", "document-bleu")
 
@@ -58,8 +57,7 @@ def _add_common(verb: argparse.ArgumentParser, page: str) -> None:
 def run_evaluate(options: argparse.Namespace) -> None:
     from docnmt.base.progress import Progress
     from docnmt.base.report import page
-    from docnmt.evaluation.breakdown import evaluate, figures, result_tables
-    from docnmt.evaluation.parts import all_of, documents_of
+    from docnmt.evaluation.scores import all_of, documents_of, evaluate, figures, result_tables
 
     progress = Progress()
     references, _, measured = _measured(options, progress)
@@ -75,7 +73,7 @@ def run_compare(options: argparse.Namespace) -> None:
     from docnmt.base.progress import Progress
     from docnmt.evaluation.comparison import compare_systems, comparison_figures, comparison_tables
     from docnmt.evaluation.comparison_page import comparison_page
-    from docnmt.evaluation.parts import all_of
+    from docnmt.evaluation.scores import all_of
 
     if len(options.files) < 2:
         raise DocnmtError("a comparison needs a baseline and a system\n  Name two files of translations or more.")
@@ -90,9 +88,9 @@ def run_compare(options: argparse.Namespace) -> None:
 def _measured(
     options: argparse.Namespace, progress: Progress
 ) -> tuple[References, list[Output], dict[str, list[Measured]]]:
-    from docnmt.evaluation.breakdown import measure, warn_of_language, warn_of_tokens
     from docnmt.evaluation.metrics import make_metric
     from docnmt.evaluation.outputs import read_outputs, read_references
+    from docnmt.evaluation.scores import measure, warn_of_language, warn_of_tokens
 
     check_outputs(options.json, options.markdown, options.latex, options.html)
     metrics = [
@@ -111,7 +109,7 @@ def _measured(
 
 
 def _domains(options: argparse.Namespace, references: References) -> list[Part]:
-    from docnmt.evaluation.parts import domains_of
+    from docnmt.evaluation.scores import domains_of
 
     return domains_of(references, options.domains) if options.by_domain or options.domains else []
 

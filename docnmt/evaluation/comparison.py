@@ -9,18 +9,18 @@ from typing import Any
 
 from docnmt.base.progress import Progress
 from docnmt.base.report import Column, Table
-from docnmt.evaluation.breakdown import (
+from docnmt.evaluation.metrics import Metric
+from docnmt.evaluation.scores import (
     FEW,
     RESAMPLES,
     SEED,
     Measured,
+    Part,
     drawn_units,
     interval_figures,
     part_figures,
     signature_notes,
 )
-from docnmt.evaluation.metrics import Metric
-from docnmt.evaluation.parts import Part
 from docnmt.evaluation.significance import Difference, compare
 
 TRIALS = 10_000

@@ -14,9 +14,9 @@ from docnmt.base.progress import Progress
 from docnmt.base.report import Column, Table
 from docnmt.config import Recipe
 from docnmt.data.prepare import Prepared, prepare
-from docnmt.evaluation.breakdown import signature_notes
 from docnmt.evaluation.comparison import few_note
-from docnmt.evaluation.contrastive.items import Item
+from docnmt.evaluation.contrastive_items import Item
+from docnmt.evaluation.scores import signature_notes
 from docnmt.evaluation.significance import Difference
 from docnmt.experiments.efficiency import Speed, efficiency_table, measure
 from docnmt.experiments.estimate import Shape, Stopwatch, missing_files

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from docnmt.base.report import Column, Table, page, write_page
 from docnmt.decoding.translator import load
-from docnmt.evaluation.context_gain.trace import gate_by_layer
+from docnmt.evaluation.context_trace import gate_by_layer
 from docnmt.evaluation.significance import compare
 from docnmt.experiments.plots import Bar, Line, bar_plot, line_plot
 from docnmt.experiments.runs import Run

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from docnmt.base.errors import DocnmtError
 from docnmt.config import Recipe
 from docnmt.evaluation.metrics import Metric, corpus_statistics, make_metric
-from docnmt.evaluation.parts import OTHER, by_domain
+from docnmt.evaluation.scores import OTHER, by_domain
 from docnmt.evaluation.significance import Difference, compare
 from docnmt.experiments.runs import Run, Workshop
 from docnmt.experiments.translations import TestSet, Translations, joined, read_test_set

@@ -12,10 +12,10 @@ from docnmt.base.errors import DocnmtError
 from docnmt.base.report import Column, Table
 from docnmt.config import Recipe
 from docnmt.decoding.translator import Translator, load
-from docnmt.evaluation.breakdown import signature_notes
-from docnmt.evaluation.contrastive.accuracy import Verdict, groups, judge, sees_translations
-from docnmt.evaluation.contrastive.items import Item
-from docnmt.evaluation.contrastive.layouts import read_set
+from docnmt.evaluation.contrastive import Verdict, groups, judge, sees_translations
+from docnmt.evaluation.contrastive_items import Item
+from docnmt.evaluation.contrastive_layouts import read_set
+from docnmt.evaluation.scores import signature_notes
 from docnmt.experiments.efficiency import Speed, setting
 from docnmt.experiments.rivals import BASES, MODELS, RIVALS
 from docnmt.experiments.runs import Run

@@ -11,9 +11,8 @@ from docnmt.base.errors import DocnmtError
 from docnmt.decoding.alignment import Links, Span, align
 from docnmt.decoding.translator import Translator
 from docnmt.document import NO_CONTEXT, ParallelDocument, context_positions
-from docnmt.evaluation.context_gain.gain import check_has_context, encode
-from docnmt.evaluation.context_gain.looks import looks
-from docnmt.evaluation.context_gain.trace import traced
+from docnmt.evaluation.context_gain import check_has_context, encode
+from docnmt.evaluation.context_trace import looks, traced
 from docnmt.evaluation.controls import NONE, TRUE, Contexts
 from docnmt.text.words import Word
 

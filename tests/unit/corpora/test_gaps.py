@@ -15,7 +15,7 @@ from docnmt.data.context import ContextRule, HistoryRule, MemoryRule
 from docnmt.data.store import TokenStore, sentences_of
 from docnmt.decoding.translator import Translator
 from docnmt.document import GAP, ContextSpec, Document, ParallelDocument, context_sentences, visible_positions
-from docnmt.evaluation.context_gain.gain import context_gain
+from docnmt.evaluation.context_gain import context_gain
 from docnmt.evaluation.controls import repeated, with_contexts
 from docnmt.evaluation.outputs import read_outputs, read_references
 from docnmt.systems.concat import ToTwo

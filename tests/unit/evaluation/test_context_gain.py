@@ -17,7 +17,7 @@ from docnmt.config import ContextConfig, DecodingConfig
 from docnmt.data.batches import make_batch
 from docnmt.decoding.translator import Translator
 from docnmt.document import NO_CONTEXT, ContextSpec, Document, ParallelDocument
-from docnmt.evaluation.context_gain.gain import (
+from docnmt.evaluation.context_gain import (
     END,
     ContextGain,
     context_gain,
@@ -25,9 +25,8 @@ from docnmt.evaluation.context_gain.gain import (
     translation_quality,
     write_tokens,
 )
-from docnmt.evaluation.context_gain.page import chosen_sentences, context_gain_page
-from docnmt.evaluation.context_gain.tables import Figures, least_count
-from docnmt.evaluation.context_gain.trace import gate_by_layer, traced
+from docnmt.evaluation.context_report import Figures, chosen_sentences, context_gain_page, least_count
+from docnmt.evaluation.context_trace import gate_by_layer, traced
 from docnmt.evaluation.controls import NONE, REPEATED, SHUFFLED, TRUE, repeated, shuffled
 from docnmt.model.transformer import DocumentTransformer
 from docnmt.model_folder import LoadedModel, ModelCard

@@ -11,7 +11,7 @@ from docnmt.base.errors import DocnmtError
 from docnmt.config import ContextConfig, DecodingConfig
 from docnmt.data.batches import make_batch
 from docnmt.decoding.translator import Translator
-from docnmt.evaluation.context_gain.trace import gate_by_layer, traced
+from docnmt.evaluation.context_trace import gate_by_layer, traced
 from docnmt.model.layers import join_heads
 from docnmt.model_folder import LoadedModel, ModelCard
 from tests.builders import (

@@ -19,7 +19,7 @@ from docnmt.corpora.demo import write_demo_corpus
 from docnmt.decoding.results import Choice, SentenceScore
 from docnmt.decoding.translator import Translator
 from docnmt.document import Document
-from docnmt.evaluation.contrastive.accuracy import (
+from docnmt.evaluation.contrastive import (
     SENTENCE,
     WITH,
     WITHOUT,
@@ -35,7 +35,7 @@ from docnmt.evaluation.contrastive.accuracy import (
     table,
     uses,
 )
-from docnmt.evaluation.contrastive.items import Item, read_items, record_of, write_items
+from docnmt.evaluation.contrastive_items import Item, read_items, record_of, write_items
 from tests.builders import loaded_model, parallel_documents, sentence_model_of
 
 ITEM = Item("d", "pronoun", ("elle dort.",), ("it sleeps.",), (("she sleeps.",), ("he sleeps.",)))

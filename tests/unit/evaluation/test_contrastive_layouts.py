@@ -12,9 +12,8 @@ import pytest
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.lines import InputFile
-from docnmt.evaluation.contrastive.documents import KEPT
-from docnmt.evaluation.contrastive.items import Item, read_items, write_items
-from docnmt.evaluation.contrastive.layouts import read_set
+from docnmt.evaluation.contrastive_items import KEPT, Item, read_items, write_items
+from docnmt.evaluation.contrastive_layouts import read_set
 
 SHARED = Path(os.environ.get("DOCNMT_SHARED") or Path(__file__).parents[4] / "shared")
 SAMPLES = SHARED / "data" / "contrastive-layouts"

@@ -16,7 +16,7 @@ from docnmt.decoding.jobs import Placed, as_text, renderer
 from docnmt.decoding.results import TranslatedDocument, TranslatedSentence
 from docnmt.document import Document
 from docnmt.evaluation.outputs import read_outputs, read_references
-from docnmt.evaluation.parts import all_of, documents_of, domains_of
+from docnmt.evaluation.scores import all_of, documents_of, domains_of
 
 SOURCES = {
     "court": ("L'avocat arrive.", "Il met sa robe.", "Tout est prêt."),

@@ -13,12 +13,11 @@ from docnmt.decoding.beam import beam_search
 from docnmt.decoding.results import Choice
 from docnmt.decoding.translator import Translator
 from docnmt.document import NO_CONTEXT, Document, ParallelDocument
-from docnmt.evaluation.context_gain.gain import context_gain, translation_quality
-from docnmt.evaluation.context_gain.page import context_gain_page
-from docnmt.evaluation.context_gain.tables import Figures
-from docnmt.evaluation.context_gain.trace import gate_by_layer
-from docnmt.evaluation.contrastive.accuracy import judge, notes, target_contexts
-from docnmt.evaluation.contrastive.items import Item
+from docnmt.evaluation.context_gain import context_gain, translation_quality
+from docnmt.evaluation.context_report import Figures, context_gain_page
+from docnmt.evaluation.context_trace import gate_by_layer
+from docnmt.evaluation.contrastive import judge, notes, target_contexts
+from docnmt.evaluation.contrastive_items import Item
 from docnmt.evaluation.controls import NONE, REPEATED, SHUFFLED, TRUE, shuffled
 from docnmt.model.states import DecoderState
 from docnmt.training.parallel import Group

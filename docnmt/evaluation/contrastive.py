@@ -11,7 +11,7 @@ from docnmt.base.report import Column, Table
 from docnmt.decoding.results import OFF, Choice
 from docnmt.decoding.translator import Translator
 from docnmt.document import Document
-from docnmt.evaluation.contrastive.items import Item, Passage, record_of
+from docnmt.evaluation.contrastive_items import Item, Passage, record_of
 from docnmt.version import __version__
 
 WITH, WITHOUT, SENTENCE = "with context", "no context", "sentence model"  # how a model was used: columns

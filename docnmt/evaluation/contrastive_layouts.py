@@ -22,9 +22,17 @@ from typing import Any
 
 from docnmt.base.errors import BadInput, DocnmtError
 from docnmt.base.lines import InputFile
-from docnmt.evaluation.contrastive.documents import KEPT, Excerpt, excerpts
-from docnmt.evaluation.contrastive.items import Item, Place, at_least_one, item_from, read_items
-from docnmt.evaluation.contrastive.text import read_text_set
+from docnmt.evaluation.contrastive_items import (
+    KEPT,
+    Excerpt,
+    Item,
+    Place,
+    at_least_one,
+    excerpts,
+    item_from,
+    read_items,
+)
+from docnmt.evaluation.contrastive_text import read_text_set
 from docnmt.text.words import letters
 
 LAYOUTS = ("docnmt", "contrapro", "text", "bawden", "voita")

@@ -7,8 +7,7 @@ from itertools import dropwhile, pairwise
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.lines import MAX_CHARACTERS, InputFile
-from docnmt.evaluation.contrastive.documents import legible
-from docnmt.evaluation.contrastive.items import Item, Place, at_least_one, item_from
+from docnmt.evaluation.contrastive_items import Item, Place, at_least_one, item_from, legible
 
 
 def read_text_set(source: InputFile, target: InputFile, context_from: Sequence[str]) -> list[Item]:

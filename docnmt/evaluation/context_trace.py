@@ -1,0 +1,169 @@
+"""What a model's context sub-layers do: which context words they attend to, and how much of it their gates let in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.utils.hooks import RemovableHandle
+
+from docnmt.data.packing import Batch
+from docnmt.decoding.translator import Translator
+from docnmt.document import ParallelDocument, trim_to_budget, visible_positions
+from docnmt.evaluation.context_gain import check_has_context, encode, own_contexts, target_words
+from docnmt.evaluation.controls import TRUE
+from docnmt.model.base import TranslationModel
+from docnmt.model.context import ContextAttention, Gate
+from docnmt.model.layers import attention_weights
+from docnmt.model.transformer import DocumentTransformer
+from docnmt.text.words import Word, words
+
+# Taken by hooks beside the computation, which stays the same to the bit.
+
+
+@dataclass
+class Sublayer:
+    """One context sub-layer in one pass of one batch."""
+
+    weights: Tensor  # [segments, heads, longest, longest context]; beyond a segment's own length they mean nothing
+    gate: Tensor | None = None  # lambda, the weight of H, [tokens, width]; None: a residual connection has no gate
+
+    @property
+    def context_share(self) -> Tensor | None:
+        """The mean of 1 - lambda over dimensions: how much of the context was let in, [tokens]"""
+        return None if self.gate is None else (1 - self.gate).mean(dim=-1)
+
+
+Trace = dict[str, Sublayer]  # "encoder 1", "encoder 2" ... "decoder 1" ..., in the order of the computation
+
+
+@contextmanager
+def traced(model: TranslationModel) -> Iterator[Trace]:
+    """What is yielded holds, after each pass through the model, what its context sub-layers did in that pass; nothing
+    for systems that have none of the paper's."""
+    trace: Trace = {}
+    handles: list[RemovableHandle] = []
+    sides = (("encoder", model.encoder), ("decoder", model.decoder)) if isinstance(model, DocumentTransformer) else ()
+    for side, layers in sides:
+        for number, layer in enumerate(layers, 1):
+            if isinstance(layer.context, ContextAttention):
+                handles += _watch(layer.context, f"{side} {number}", trace)
+    try:
+        yield trace
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def _watch(sublayer: ContextAttention, name: str, trace: Trace) -> list[RemovableHandle]:
+    def after_attention(attention: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        trace[name] = Sublayer(attention_weights(attention, *inputs))
+
+    def after_gate(gate: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        trace[name].gate = output
+
+    gates = [module for module in sublayer.connection.modules() if isinstance(module, Gate)]
+    return [
+        sublayer.attention.register_forward_hook(after_attention),
+        *(gate.register_forward_hook(after_gate) for gate in gates),
+    ]
+
+
+@torch.inference_mode()
+def gate_by_layer(translator: Translator, documents: Sequence[ParallelDocument], limit: int = 50) -> dict[str, float]:
+    """The mean context share of each layer's gate, over the sentences that have a context of at most `limit`
+    documents, taken at even distances. Empty for a model without gates."""
+    check_has_context(translator, documents)
+    sample = [documents[i] for i in np.unique(np.linspace(0, len(documents) - 1, limit).round().astype(int))]
+    encoded = encode(translator, sample, own_contexts(translator, sample))
+    nothing = [translator.source.bos]
+    with_context = [i for i, pair in enumerate(encoded.pairs[TRUE]) if pair.context != nothing]
+    sums: dict[str, float] = {}
+    counts: dict[str, int] = {}
+    with traced(translator.model) as trace:
+        for rows in encoded.batches(with_context):
+            translator.model(encoded.batch(rows))
+            for name, sublayer in trace.items():
+                if sublayer.context_share is not None:
+                    sums[name] = sums.get(name, 0.0) + float(sublayer.context_share.double().sum())
+                    counts[name] = counts.get(name, 0) + len(sublayer.context_share)
+    return {name: total / counts[name] for name, total in sums.items()}
+
+
+# ---- What the words of one sentence looked at in its context ----
+
+# What the words of one sentence looked at in its context, and how much of it the gates let in: for people to read.
+
+
+@dataclass(frozen=True)
+class Looks:
+    """Source and target words are the rows of what encoder and decoder did, the context's words the columns."""
+
+    context: list[dict[str, Any]]  # the sentences: how far away, their words, whether some of them were cut off
+    source: list[Word]
+    target: list[Word]  # the end mark last
+    attention: Mapping[str, NDArray]  # side -> [layers, rows, columns], mean over heads
+    share: Mapping[str, NDArray]  # side -> [layers, rows], the gate's mean of 1 - lambda; [0] where there are none
+
+
+@torch.inference_mode()
+def looks(
+    translator: Translator, sources: Sequence[str], position: int, pieces: Sequence[str], batch: Batch, trace: Trace
+) -> Looks:
+    """Of sentence `position` of a document; `pieces` are those of its translation, the end mark's last, `batch` has it
+    alone, with its context."""
+    ids = translator.source.encode(sources)
+    context, columns = _context(ids, position, translator)
+    rows = {"encoder": words(translator.source.pieces(ids[position])), "decoder": target_words(pieces)}
+    translator.model(batch)
+    attention, share = {}, {}
+    for side, found in rows.items():
+        sublayers = [trace[name] for name in trace if name.startswith(side)]
+        attention[side] = np.array(
+            [_by_word(layer.weights[0].mean(0).cpu().numpy(), found, columns) for layer in sublayers]
+        )
+        shares = [layer.context_share for layer in sublayers]
+        share[side] = np.array([_by_word(s[:, None].cpu().numpy(), found)[:, 0] for s in shares if s is not None])
+    return Looks(context, rows["encoder"], rows["decoder"], attention, share)
+
+
+def _context(
+    ids: Sequence[list[int]], position: int, translator: Translator
+) -> tuple[list[dict[str, Any]], list[Word]]:
+    """The context sentences for people, and their words as columns of the attention; the mark that the model sees after
+    them, or in the place of a context that is empty, is the last."""
+    rule = translator.card.rule(translator.source, None, translator.target)
+    places = visible_positions(ids, position, rule.spec)
+    before = [(place, i) for place in places if place < position for i in ids[place]]
+    after = [(place, i) for place in places if place > position for i in ids[place]]
+    kept_before, kept_after = trim_to_budget(len(before), len(after), rule.max_tokens - 1)
+    kept = [*before[len(before) - kept_before :], *after[:kept_after]]
+    shown: list[dict[str, Any]] = []
+    columns: list[Word] = []
+    for place in places:
+        here = [i for at, i in kept if at == place]
+        found = words(translator.source.pieces(here))
+        shown.append({"at": place - position, "words": spaced(found), "cut": len(here) < len(ids[place])})
+        start = columns[-1].end if columns else 0
+        columns += [word._replace(begin=word.begin + start, end=word.end + start) for word in found]
+    return shown, [*columns, Word("", len(kept), len(kept) + 1, True)]
+
+
+def spaced(found: Sequence[Word]) -> list[str]:
+    """A space before those that have one."""
+    return [f" {word.text}" if word.spaced else word.text for word in found]
+
+
+def _by_word(matrix: NDArray, rows: Sequence[Word], columns: Sequence[Word] = ()) -> NDArray:
+    """[pieces, pieces] -> [words, words]: the mean over the pieces of a row, the sum over those of a column.
+
+    Without columns they stay as they are.
+    """
+    found = np.array([matrix[word.begin : word.end].mean(axis=0) for word in rows]).reshape(len(rows), -1)
+    return np.stack([found[:, c.begin : c.end].sum(axis=1) for c in columns], axis=1) if columns else found

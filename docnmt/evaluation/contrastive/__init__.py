@@ -1,1 +1,0 @@
-"""Contrastive sets: right and wrong translations that only context can tell apart."""
