@@ -35,7 +35,7 @@ from docnmt.data.packing import Batch, Packed
 from docnmt.data.store import TokenStore
 from docnmt.document import ContextSpec
 from docnmt.model.transformer import DocumentTransformer
-from docnmt.training.memory import keep_freed_memory
+from docnmt.training.loop import keep_freed_memory
 
 SIZES = {  # width, filter, heads, layers a side, vocabulary; batches a pass
     "small": (ModelConfig("transformer", 256, 1024, 4, 4, 4, 0.1), 8_000, 6),

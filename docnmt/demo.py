@@ -21,7 +21,7 @@ from docnmt.decoding.translator import Translator, load
 from docnmt.document import Document, ParallelDocument, context_sentences
 from docnmt.evaluation.context_words import ContextWordAccuracy, Words, accuracy, is_right
 from docnmt.evaluation.controls import shuffled
-from docnmt.training.steps import train
+from docnmt.training.two_step import train
 
 DOCUMENTS, SEED = 4500, 1
 SENTENCE, DOCUMENT, SHUFFLED = "sentence model", "document model", "document model, shuffled context"

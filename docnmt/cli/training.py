@@ -51,7 +51,7 @@ def run_prepare(options: argparse.Namespace) -> None:
 def run_train(options: argparse.Namespace) -> None:
     from docnmt.base.progress import Progress
     from docnmt.training.parallel import leave_group
-    from docnmt.training.steps import train
+    from docnmt.training.two_step import train
 
     recipe = recipe_of(options)
     steps = (options.step,) if options.step else ("sentence", "document") if recipe.context.active else ("sentence",)

@@ -17,7 +17,7 @@ from docnmt.evaluation.significance import compare
 from docnmt.experiments.plots import Bar, Line, bar_plot, line_plot
 from docnmt.experiments.runs import Run
 from docnmt.experiments.scores import gain_word
-from docnmt.training.record import read_record
+from docnmt.training.checkpoint import read_record
 
 if TYPE_CHECKING:
     from docnmt.experiments.job import Job

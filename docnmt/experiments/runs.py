@@ -18,7 +18,7 @@ from docnmt.config import ContextConfig, Recipe
 from docnmt.data.prepare import Prepared
 from docnmt.training.checkpoint import Checkpoints, State
 from docnmt.training.loop import FREE_SETTINGS, LATER_SETTINGS, LENGTH_SETTINGS, RECORD_SETTINGS
-from docnmt.training.steps import NOTHING, sentence_stores, train
+from docnmt.training.two_step import NOTHING, sentence_stores, train
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,4 @@
-"""Checkpoints: folders of safetensors and JSON that are whole or not there at all.
-
-    checkpoints/update-00001000/
-        weights.safetensors     what is trained (frozen weights stay in the model folder they came from)
-        optimizer.safetensors   Adam's two moments of each of them
-        state.json              update, data position, best validations, running sums, sizes of the files above
-
-Random numbers need no room: they are a function of the seed and the update (see loop.py).
-"""
+"""Checkpoints, folders of safetensors and JSON that are whole or not there at all; and the record of a run."""
 
 from __future__ import annotations
 
@@ -24,10 +16,19 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from docnmt.base.errors import DocnmtError
-from docnmt.base.files import folder_atomically, write_json
+from docnmt.base.files import folder_atomically, write_atomically, write_json
 from docnmt.base.progress import Progress
 from docnmt.data.batches import Position
 from docnmt.model_folder import save_weights
+
+# ---- Checkpoints: folders of safetensors and JSON that are whole or not there at all ----
+
+#     checkpoints/update-00001000/
+#         weights.safetensors     what is trained (frozen weights stay in the model folder they came from)
+#         optimizer.safetensors   Adam's two moments of each of them
+#         state.json              update, data position, best validations, running sums, sizes of the files above
+#
+# Random numbers need no room: they are a function of the seed and the update (see loop.py).
 
 KEEP = 2  # should the last one be damaged, there is one before it
 
@@ -157,3 +158,61 @@ def _restore(
             "exp_avg": moments[f"exp_avg.{name}"].to(parameter.device),
             "exp_avg_sq": moments[f"exp_avg_sq.{name}"].to(parameter.device),
         }
+
+
+# ---- The record of a run ----
+
+# metrics.jsonl   what the run determines: losses, scores, learning rates; the same, to the byte, however often it was
+#                 killed and resumed
+# speed.jsonl     what the machine adds: rates and times
+
+
+class Record:
+    def __init__(self, folder: Path, update: int):
+        """Opens the record at `update`: lines beyond it were written by a run that was killed and will come again."""
+        self.folder = folder
+        for name in ("metrics.jsonl", "speed.jsonl"):
+            _cut(folder / name, update)
+        self._board = _tensorboard(folder, update)
+
+    def metrics(self, kind: str, update: int, **values: Any) -> None:
+        self._append("metrics.jsonl", {"kind": kind, "update": update, **values})
+        if self._board is not None:
+            for name, value in values.items():
+                if isinstance(value, int | float):
+                    self._board.add_scalar(f"{kind}/{name}", value, update)
+
+    def speed(self, update: int, **values: Any) -> None:
+        self._append("speed.jsonl", {"update": update, **values})
+
+    def _append(self, name: str, line: dict[str, Any]) -> None:
+        with open(self.folder / name, "a", encoding="utf-8") as file:
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+
+
+def read_record(path: Path) -> list[dict[str, Any]]:
+    """The whole lines of a record; one cut short by a kill is left out."""
+    lines = []
+    if path.exists():
+        for line in path.read_bytes().split(b"\n"):
+            try:
+                lines.append(json.loads(line))
+            except ValueError:
+                break
+    return lines
+
+
+def _cut(path: Path, update: int) -> None:
+    lines = read_record(path)
+    kept = [line for line in lines if line["update"] <= update]
+    if path.exists():
+        with write_atomically(path) as file:
+            file.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in kept)
+
+
+def _tensorboard(folder: Path, update: int) -> Any:
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:  # an extra: pip install "docnmt[tensorboard]"
+        return None
+    return SummaryWriter(str(folder / "tensorboard"), purge_step=update + 1)

@@ -1,11 +1,8 @@
-"""The training loop of one step.
-
-Everything random in an update is a function of (seed, update, batch): which batches it takes, and its dropout. So an
-update is the same whether the run before it was one piece or many, and however many processes share it.
-"""
+"""The training loop of one step."""
 
 from __future__ import annotations
 
+import ctypes
 import shutil
 import signal
 import time
@@ -27,12 +24,53 @@ from docnmt.config import HardwareConfig, StepConfig
 from docnmt.data.batches import Examples, Stream
 from docnmt.model.base import TranslationModel
 from docnmt.model_folder import load_weights, save_weights, weights_of
-from docnmt.training.checkpoint import Checkpoints, State
-from docnmt.training.memory import keep_freed_memory
+from docnmt.training.checkpoint import Checkpoints, Record, State
 from docnmt.training.parallel import Group
-from docnmt.training.record import Record
-from docnmt.training.schedule import cooled, learning_rate
 from docnmt.training.validation import Validation
+
+# ---- The learning rate of Vaswani et al ----
+
+# The learning rate of Vaswani et al. (2017), a linear warm-up and then the inverse square root; and how it ends.
+#
+# The inverse square root never arrives: where a step has an end, it gains much from a rate that falls to nothing
+# there (Hägele et al., 2024). Until it falls nobody has to know when that will be, so a run may be given more
+# updates.
+
+
+def learning_rate(update: int, width: int, warmup: int, factor: float) -> float:
+    """The rate for update 1, 2, ..."""
+    return factor * width**-0.5 * min(update**-0.5, update * warmup**-1.5)
+
+
+def cooled(update: int, cooling: list[int] | None) -> float:
+    """What is left of the rate at an update, between the two of `cooling`."""
+    if cooling is None:
+        return 1.0
+    first, last = cooling
+    return (last + 1 - update) / (last + 1 - first)
+
+
+# ---- Keeping memory between updates ----
+
+M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # from malloc.h
+
+
+def keep_freed_memory() -> None:
+    """Asks the C library to keep what is freed instead of handing it back to the system.
+
+    A training step frees and takes large tensors all the time; each fresh one from the system costs a page fault and a
+    clearing for every 4 KB of it. Does nothing where the C library is not glibc.
+    """
+    try:
+        libc = ctypes.CDLL("libc.so.6")
+        libc.mallopt(M_MMAP_MAX, 0)
+        libc.mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
+    except (OSError, AttributeError):
+        pass
+
+
+# Everything random in an update is a function of (seed, update, batch): which batches it takes, and its dropout. So
+# an update is the same whether the run before it was one piece or many, and however many processes share it.
 
 # Settings that say how long a run goes on. (Once the rate falls towards the end, `updates` determines what is computed:
 # `step.cooldown` in a state holds from where to where, None before.)

@@ -16,9 +16,9 @@ import pytest
 import docnmt.base.files
 import docnmt.training.checkpoint
 import docnmt.training.loop
-import docnmt.training.steps
+import docnmt.training.two_step
+from docnmt.training.checkpoint import Record
 from docnmt.training.loop import Trainer
-from docnmt.training.record import Record
 from tests.system.conftest import Tiny, command, leftovers, metrics, outcome, start_docnmt
 
 # ---- simulated kills, anywhere, in this process ----
@@ -40,7 +40,7 @@ class Killer:
             (docnmt.training.checkpoint, "save_weights"),
             (docnmt.training.checkpoint, "write_json"),
             (docnmt.training.loop, "save_weights"),
-            (docnmt.training.steps, "save_model"),
+            (docnmt.training.two_step, "save_model"),
             (docnmt.base.files.os, "rename"),
             (docnmt.base.files.os, "replace"),
             (docnmt.training.checkpoint.shutil, "rmtree"),

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import sacrebleu
 
-import docnmt.training.steps
+import docnmt.training.two_step
 from docnmt.base.progress import Progress
 from docnmt.config import load_recipe
 from docnmt.data.batches import Stream
@@ -553,7 +553,7 @@ def test_the_control_without_context_is_step_2_on_sentences_that_have_none(toy, 
         trained = command("train", toy.recipe, "--step", "document", *(part for s in chosen for part in ("--set", s)))
         assert trained.code == 0, trained.err
 
-    monkeypatch.setattr(docnmt.training.steps, "Stream", first_stream)
+    monkeypatch.setattr(docnmt.training.two_step, "Stream", first_stream)
     rows = [f"{number}\t{source}\t{target}\n" for number, (_, source, target) in enumerate(toy.rows("train"))]
     (tmp_path / "alone.tsv").write_text("".join(rows), encoding="utf-8")
     train(tmp_path / "control", "document.context_from=none")

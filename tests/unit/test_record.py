@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from docnmt.training.record import Record, read_record
+from docnmt.training.checkpoint import Record, read_record
 
 
 def write(folder: Path, updates: range) -> str:

@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from docnmt.config import StepConfig
-from docnmt.training.schedule import cooled, learning_rate
+from docnmt.training.loop import cooled, learning_rate
 
 
 @pytest.mark.parametrize("update", [1, 2, 100, 3999, 4000, 4001, 100_000])

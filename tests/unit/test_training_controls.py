@@ -28,7 +28,7 @@ from docnmt.data.prepare import _content_hash
 from docnmt.document import NO_CONTEXT, ContextSpec
 from docnmt.training.loop import Trainer
 from docnmt.training.parallel import Group
-from docnmt.training.steps import _contexts, _filling
+from docnmt.training.two_step import _contexts, _filling
 from docnmt.training.validation import Validator
 from tests.builders import BOS, EOS, loaded_model, make_model, make_store, parallel_documents, subwords
 

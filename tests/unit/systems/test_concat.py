@@ -17,7 +17,7 @@ from docnmt.data.context import Neighbours
 from docnmt.document import NO_CONTEXT, ContextSpec, ParallelDocument
 from docnmt.model.transformer import DocumentTransformer
 from docnmt.systems.concat import SYSTEM, ToOne, ToTwo
-from docnmt.training.steps import _check_document_step
+from docnmt.training.two_step import _check_document_step
 from tests.builders import (
     BOS,
     EOS,
