@@ -59,12 +59,12 @@ def run_tables(options: argparse.Namespace) -> None:
     if options.dry_run:
         if written:
             raise DocnmtError(f"--dry-run makes no table to write to {written[0]}\n  Leave one of the two out.")
-        from docnmt.experiments.dry_run import dry_run
+        from docnmt.experiments.timing import dry_run
 
         dry_run(job)
         return
     if options.html:
-        from docnmt.experiments.plots import need_matplotlib
+        from docnmt.experiments.report import need_matplotlib
 
         need_matplotlib()  # found missing now, not after hours
     check_outputs(*written)

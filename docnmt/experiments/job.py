@@ -18,15 +18,12 @@ from docnmt.evaluation.comparison import few_note
 from docnmt.evaluation.contrastive_items import Item
 from docnmt.evaluation.scores import signature_notes
 from docnmt.evaluation.significance import Difference
-from docnmt.experiments.efficiency import Speed, efficiency_table, measure
-from docnmt.experiments.estimate import Shape, Stopwatch, missing_files
-from docnmt.experiments.examples import examples_table, find_examples
-from docnmt.experiments.plan import planned
+from docnmt.experiments.report import examples_table, find_examples
 from docnmt.experiments.runs import Run, Workshop, all_needed
-from docnmt.experiments.scores import Parts, Score, Scoreboard, gain_word, metric_of, parts_of
-from docnmt.experiments.system_comparison import all_systems, read_questions, systems_table
+from docnmt.experiments.scores import Parts, Score, Scoreboard, Translations, gain_word, metric_of, parts_of
+from docnmt.experiments.systems_table import all_systems, read_questions, systems_table
 from docnmt.experiments.tables import TABLES, PaperTable, Row, Systems, make_table, needed_by
-from docnmt.experiments.translations import Translations
+from docnmt.experiments.timing import Shape, Speed, Stopwatch, efficiency_table, measure, missing_files, planned
 
 EFFICIENCY, EXAMPLE, SYSTEMS = "efficiency", "example", "systems"
 PAPER = (*TABLES, EFFICIENCY, EXAMPLE)  # the paper's own

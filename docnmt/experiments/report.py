@@ -1,26 +1,197 @@
-"""The report of `docnmt tables`: the tables, and plots of what lies behind them, in one page without a network."""
+"""The report of `docnmt tables`: tables, plots and examples in one page without a network."""
 
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+import io
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import sacrebleu
 from numpy.typing import NDArray
 
+from docnmt.base.errors import missing_extra
 from docnmt.base.report import Column, Table, page, write_page
 from docnmt.decoding.translator import load
+from docnmt.document import ContextSpec, context_sentences
 from docnmt.evaluation.context_trace import gate_by_layer
 from docnmt.evaluation.significance import compare
-from docnmt.experiments.plots import Bar, Line, bar_plot, line_plot
 from docnmt.experiments.runs import Run
-from docnmt.experiments.scores import gain_word
+from docnmt.experiments.scores import TestSet, gain_word
 from docnmt.training.checkpoint import read_record
 
 if TYPE_CHECKING:
     from docnmt.experiments.job import Job
+
+
+# ---- Plots of a report, as SVG that stands in the page and takes its colours from it ----
+
+INK = "#010203"  # stands for the page's own colour of text, light or dark
+COLOURS = ("#0b7285", "#c2410c", "#6b46c1", "#868e96", "#2f9e44", "#1c7ed6")
+
+
+def need_matplotlib() -> Any:
+    try:
+        import matplotlib
+    except ImportError:
+        raise missing_extra("plots need matplotlib", "plots") from None
+    matplotlib.use("svg")
+    return matplotlib
+
+
+@dataclass(frozen=True)
+class Line:
+    name: str
+    points: Sequence[tuple[float, float]]
+    dashed: bool = False
+    colour: int = 0
+
+
+@dataclass(frozen=True)
+class Bar:
+    value: float
+    low: float  # ends of the interval
+    high: float
+
+
+def line_plot(title: str, x: str, y: str, lines: Sequence[Line], level: tuple[str, float] | None = None) -> str:
+    """`level` is a value to compare with, drawn across."""
+
+    def draw(axes: Any) -> None:
+        for line in lines:
+            xs, ys = zip(*line.points, strict=True)
+            style = "--" if line.dashed else "-"
+            axes.plot(xs, ys, style, marker="o", markersize=3, color=COLOURS[line.colour], label=line.name)
+        if level is not None:
+            axes.axhline(level[1], color=INK, linewidth=1, linestyle=":", label=level[0])
+        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.legend(frameon=False, fontsize=9)
+
+    return _svg(title, x, y, draw)
+
+
+def bar_plot(title: str, x: str, y: str, groups: Sequence[str], series: Mapping[str, Sequence[Bar]]) -> str:
+    """Bars with their intervals, a colour a series, side by side in each group."""
+
+    def draw(axes: Any) -> None:
+        width = 0.8 / len(series)
+        for number, (name, bars) in enumerate(series.items()):
+            places = [group - 0.4 + width * (number + 0.5) for group in range(len(groups))]
+            spread = [[bar.value - bar.low for bar in bars], [bar.high - bar.value for bar in bars]]
+            axes.bar(places, [bar.value for bar in bars], 0.9 * width, color=COLOURS[number], label=name)
+            axes.errorbar(
+                places, [bar.value for bar in bars], yerr=spread, fmt="none", ecolor=INK, elinewidth=1, capsize=2
+            )
+        axes.axhline(0, color=INK, linewidth=0.8)
+        axes.set_xticks(range(len(groups)), groups)
+        if len(series) > 1:
+            axes.legend(frameon=False, fontsize=9)
+
+    return _svg(title, x, y, draw)
+
+
+def _svg(title: str, x: str, y: str, draw: Callable[[Any], None]) -> str:
+    matplotlib = need_matplotlib()
+    from matplotlib.figure import Figure
+
+    settings = {
+        "svg.fonttype": "none",
+        "svg.hashsalt": title,  # the same plot is the same text each time
+        "font.family": "sans-serif",
+        "text.color": INK,
+        "axes.labelcolor": INK,
+        "axes.edgecolor": INK,
+        "xtick.color": INK,
+        "ytick.color": INK,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+    }
+    with matplotlib.rc_context(settings):
+        figure = Figure(figsize=(6.4, 3.6), layout="constrained")
+        axes = figure.add_subplot()
+        draw(axes)
+        axes.set_title(title, fontsize=11, loc="left")
+        axes.set_xlabel(x)
+        axes.set_ylabel(y)
+        text = io.StringIO()
+        figure.savefig(text, format="svg", transparent=True, metadata={"Date": None})
+    svg = text.getvalue()
+    svg = svg[svg.index("<svg") :].replace(INK, "currentColor")
+    svg = re.sub(r"font: [^;\"]*?(\d+(?:\.\d+)?px)[^;\"]*", r"font: \1 system-ui, sans-serif", svg)
+    # Ids are unique in a plot but not in a page with several.
+    mark = re.sub(r"\W+", "-", title)
+    svg = re.sub(r'\bid="([^"]+)"', rf'id="{mark}-\1"', svg)
+    svg = re.sub(r"url\(#([^)]+)\)", rf"url(#{mark}-\1)", svg)
+    return re.sub(r'href="#([^"]+)"', rf'href="#{mark}-\1"', svg)
+
+
+# ---- Example analysis: sentences that context changed, in the paper's layout ----
+
+# Chosen by a rule and not by hand: those whose translation gained most in sentence chrF over the sentence model's,
+# and, as no choice of winners is the whole story, the one that lost most.
+
+WINNERS = 3
+
+
+@dataclass(frozen=True)
+class Example:
+    document: str
+    position: int
+    context: tuple[str, ...]
+    source: str
+    reference: str
+    plain: str
+    informed: str
+    gain: float
+
+
+def find_examples(test: TestSet, plain: list[str], informed: list[str], spec: ContextSpec) -> list[Example]:
+    """The winners and the loser, among sentences that have a context."""
+    measure = sacrebleu.CHRF(lowercase=True)
+    found, place = [], 0
+    for document in test.documents:
+        for position, source in enumerate(document.source):
+            context = context_sentences(document.source, position, spec)
+            references = [side[place] for side in test.references]
+            if context and plain[place] != informed[place]:
+                scores = [measure.sentence_score(text, references).score for text in (plain[place], informed[place])]
+                texts = (context, source, references[0], plain[place], informed[place])
+                found.append(Example(document.id, position, *texts, scores[1] - scores[0]))
+            place += 1
+    found.sort(key=lambda example: -example.gain)
+    winners = [example for example in found[:WINNERS] if example.gain > 0]
+    return winners + [example for example in found[-1:] if example.gain < 0]
+
+
+def examples_table(examples: list[Example]) -> Table:
+    table = Table("Example analysis", (Column("", text=True), Column("text", text=True)))
+    for example in examples:
+        where = f"{example.document}, sentence {example.position + 1}: {example.gain:+.1f} chrF"
+        rows = {
+            "Context": " … ".join(example.context),
+            "Source": example.source,
+            "Reference": example.reference,
+            "Transformer": example.plain,
+            "Our work": example.informed,
+            "": where,
+        }
+        for number, (name, text) in enumerate(rows.items()):
+            table.add(name, text, rule=number == 0 and bool(table.rows))
+    won, lost = (sum(sign * example.gain > 0 for example in examples) for sign in (1, -1))
+    gained = {0: "No test sentence with a context gained", 1: "The test sentence with a context that gained most"}
+    chosen = gained.get(won, f"The {won} test sentences with a context that gained most")
+    last = "the one that lost most" if lost else "none that lost"
+    table.notes.append(f"{chosen} in sentence chrF over the sentence model, and {last}.")
+    return table
+
+
+# ---- The report of `docnmt tables` ----
+
+# The report of `docnmt tables`: the tables, and plots of what lies behind them, in one page without a network.
 
 LENGTHS = ((1, 5), (6, 10), (11, 20), (21, 30), (31, None))  # source pieces: Chinese has no words to count
 POSITIONS = ((1, 1), (2, 2), (3, 3), (4, 5), (6, 10), (11, None))  # in the document, from 1

@@ -12,7 +12,7 @@ from typing import Any
 
 from docnmt.config import Recipe
 from docnmt.experiments import paper
-from docnmt.experiments.rivals import MODELS, RIVALS, Rival, with_base
+from docnmt.experiments.paper import MODELS, RIVALS, Rival, with_base
 from docnmt.experiments.runs import Run
 
 

@@ -24,9 +24,10 @@ from docnmt.config import load_recipe
 from docnmt.data.batches import Stream
 from docnmt.document import ParallelDocument
 from docnmt.evaluation.significance import Difference, compare
-from docnmt.experiments import efficiency, report, scores
+from docnmt.experiments import report, scores
+from docnmt.experiments import timing as efficiency
+from docnmt.experiments.scores import TestSet, Translations
 from docnmt.experiments.tables import TABLES
-from docnmt.experiments.translations import TestSet, Translations
 from docnmt.training.loop import Trainer
 from tests.system.conftest import ROOT, Result, command, leftovers, same_bits, weights
 

@@ -25,12 +25,10 @@ from docnmt.config import (
     load_recipe,
 )
 from docnmt.document import ContextSpec
-from docnmt.experiments.dry_run import data_table, dry_run, model_table
-from docnmt.experiments.estimate import Shape, Stopwatch, missing_files, spoken
 from docnmt.experiments.job import Job
-from docnmt.experiments.plan import planned
 from docnmt.experiments.runs import Run, Standing
 from docnmt.experiments.tables import Systems
+from docnmt.experiments.timing import Shape, Stopwatch, data_table, dry_run, missing_files, model_table, planned, spoken
 
 ROOT = Path(__file__).parents[3]
 SHAPE = Shape(300, 310, 6, 7)

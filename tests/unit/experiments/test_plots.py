@@ -10,7 +10,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 from docnmt.base.errors import DocnmtError
-from docnmt.experiments.plots import COLOURS, INK, Bar, Line, bar_plot, line_plot, need_matplotlib
+from docnmt.experiments.report import COLOURS, INK, Bar, Line, bar_plot, line_plot, need_matplotlib
 
 pytest.importorskip("matplotlib", reason='plots need matplotlib: pip install "docnmt[plots]"')
 

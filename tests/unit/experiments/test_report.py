@@ -8,7 +8,7 @@ import numpy as np
 
 from docnmt.document import ParallelDocument
 from docnmt.experiments import report
-from docnmt.experiments.translations import TestSet
+from docnmt.experiments.scores import TestSet
 
 
 def bins(monkeypatch, documents: list[tuple[str, ...]]) -> dict[str, dict[str, int]]:

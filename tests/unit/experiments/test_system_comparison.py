@@ -9,7 +9,7 @@ import pytest
 from docnmt.base.errors import DocnmtError
 from docnmt.config import DocumentStepConfig, EvaluationConfig, Recipe, SentenceStepConfig
 from docnmt.evaluation.contrastive_items import Item
-from docnmt.experiments.system_comparison import all_systems, read_questions, with_foreign_contexts
+from docnmt.experiments.systems_table import all_systems, read_questions, with_foreign_contexts
 from docnmt.experiments.tables import Systems
 from docnmt.systems import SYSTEMS
 

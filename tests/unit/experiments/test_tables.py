@@ -20,12 +20,11 @@ from docnmt.evaluation.metrics import make_metric
 from docnmt.evaluation.significance import Difference, Interval
 from docnmt.experiments import paper
 from docnmt.experiments.job import NAMES, Job, filled_in
-from docnmt.experiments.rivals import RIVALS
+from docnmt.experiments.paper import RIVALS
 from docnmt.experiments.runs import Run, all_needed
-from docnmt.experiments.scores import Part, Parts, Score
-from docnmt.experiments.system_comparison import all_systems
+from docnmt.experiments.scores import Part, Parts, Score, TestSet
+from docnmt.experiments.systems_table import all_systems
 from docnmt.experiments.tables import TABLES, PaperTable, Systems, make_table, needed_by
-from docnmt.experiments.translations import TestSet
 
 ROOT = Path(__file__).parents[3]
 SHARED = Path(os.environ.get("DOCNMT_SHARED") or ROOT.parent / "shared")

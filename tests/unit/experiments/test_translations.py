@@ -10,8 +10,7 @@ import pytest
 from docnmt.base.errors import DocnmtError
 from docnmt.base.lines import CorpusFiles
 from docnmt.config import EvaluationConfig, Recipe
-from docnmt.experiments.scores import parts_of
-from docnmt.experiments.translations import read_test_set
+from docnmt.experiments.scores import parts_of, read_test_set
 
 
 @pytest.fixture

@@ -16,11 +16,11 @@ from docnmt.evaluation.contrastive import Verdict, groups, judge, sees_translati
 from docnmt.evaluation.contrastive_items import Item
 from docnmt.evaluation.contrastive_layouts import read_set
 from docnmt.evaluation.scores import signature_notes
-from docnmt.experiments.efficiency import Speed, setting
-from docnmt.experiments.rivals import BASES, MODELS, RIVALS
+from docnmt.experiments.paper import BASES, MODELS, RIVALS
 from docnmt.experiments.runs import Run
 from docnmt.experiments.scores import gain_word
 from docnmt.experiments.tables import Systems
+from docnmt.experiments.timing import Speed, setting
 
 if TYPE_CHECKING:
     from docnmt.experiments.job import Job
