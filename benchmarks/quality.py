@@ -23,8 +23,8 @@ from docnmt.cli import main as docnmt
 from docnmt.corpora.demo import read_context_words
 from docnmt.corpus.read import read_corpus
 from docnmt.decoding.translator import load
+from docnmt.demo_run import accuracy
 from docnmt.document import Document, ParallelDocument
-from docnmt.evaluation.context_words import accuracy
 
 
 def measure(

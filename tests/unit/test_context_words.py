@@ -4,8 +4,8 @@ import pytest
 
 from docnmt.base.errors import DocnmtError
 from docnmt.corpora.demo import ContextWord, generate
+from docnmt.demo_run import accuracy, is_right
 from docnmt.document import Document
-from docnmt.evaluation.context_words import accuracy, is_right
 from docnmt.evaluation.controls import shuffled
 
 LAWYER = ContextWord(1, "sense", 1, "lawyer", ("avocado",))
