@@ -33,11 +33,11 @@ from docnmt.base.files import write_json
 from docnmt.base.lines import CorpusFiles
 from docnmt.base.progress import Progress
 from docnmt.config import DataConfig, Recipe, SubwordConfig
-from docnmt.corpora.demo import write_demo_corpus
 from docnmt.corpus.read import read_corpus
 from docnmt.data.prepare import prepare
 from docnmt.data.store import SIDES, sentences_of
 from docnmt.data.subwords import Subwords, train_subwords
+from docnmt.demo import write_demo_corpus
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("DOCNMT_SHARED", ROOT.parent / "shared"))

@@ -20,10 +20,10 @@ from docnmt.base.lines import CorpusFiles
 from docnmt.base.progress import Progress
 from docnmt.base.report import Column, Table
 from docnmt.cli import main as docnmt
-from docnmt.corpora.demo import read_context_words
 from docnmt.corpus.read import read_corpus
 from docnmt.decoding.translator import load
-from docnmt.demo_run import accuracy
+from docnmt.demo import read_context_words
+from docnmt.demo.run import accuracy
 from docnmt.document import Document, ParallelDocument
 
 

@@ -58,7 +58,7 @@ def _add_clean(jobs: Verbs) -> None:
 
 
 def run_corpus_demo(options: argparse.Namespace) -> None:
-    from docnmt.corpora.demo import write_demo_corpus
+    from docnmt.demo import write_demo_corpus
 
     write_demo_corpus(Path(options.folder), options.documents, options.seed)
     print((Path(options.folder) / "README.txt").read_text(encoding="utf-8"), end="")

@@ -36,7 +36,7 @@ def run_demo(options: argparse.Namespace) -> None:
     from rich.console import Console
 
     from docnmt.base.progress import Progress
-    from docnmt.demo_run import run_demo as run
+    from docnmt.demo.run import run_demo as run
 
     run(recipe_of(options), Progress(), Console(), options.json)
 

@@ -20,8 +20,8 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from docnmt import cli
-from docnmt.corpora.demo import write_demo_corpus
 from docnmt.data.subwords import Subwords
+from docnmt.demo import write_demo_corpus
 from docnmt.model.context import is_document_parameter
 from docnmt.model.transformer import DocumentTransformer
 from docnmt.model_folder import load_card

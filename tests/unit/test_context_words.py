@@ -3,8 +3,9 @@
 import pytest
 
 from docnmt.base.errors import DocnmtError
-from docnmt.corpora.demo import ContextWord, generate
-from docnmt.demo_run import accuracy, is_right
+from docnmt.demo import ContextWord
+from docnmt.demo import corpus as generate
+from docnmt.demo.run import accuracy, is_right
 from docnmt.document import Document
 from docnmt.evaluation.controls import shuffled
 

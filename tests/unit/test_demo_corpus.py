@@ -11,15 +11,10 @@ from pathlib import Path
 import pytest
 
 from docnmt.base.errors import BadInput, DocnmtError
-from docnmt.corpora.demo import (
-    PHENOMENA,
-    ContextWord,
-    DemoDocument,
-    generate,
-    read_context_words,
-    write_demo_corpus,
-)
-from docnmt.corpora.demo.lexicon import (
+from docnmt.demo import PHENOMENA, ContextWord, DemoDocument, read_context_words, write_demo_corpus
+from docnmt.demo import corpus as generate
+from docnmt.demo.language import french_surface
+from docnmt.demo.lexicon import (
     BRITISH_AMERICAN,
     FEMININE_THINGS,
     MASCULINE_THINGS,
@@ -30,8 +25,7 @@ from docnmt.corpora.demo.lexicon import (
     TONED,
     WOMEN,
 )
-from docnmt.corpora.demo.morphology import french_surface
-from docnmt.corpora.demo.patterns import DOMAIN_CUES
+from docnmt.demo.patterns import DOMAIN_CUES
 
 Corpus = dict[str, list[DemoDocument]]
 

@@ -18,10 +18,10 @@ from docnmt.base.files import write_json
 from docnmt.base.lines import CorpusFiles
 from docnmt.base.progress import Progress
 from docnmt.config import Recipe
-from docnmt.corpora.demo import PHENOMENA, read_context_words, write_demo_corpus
-from docnmt.corpora.demo.items import ContextWord
 from docnmt.corpus.read import read_corpus
 from docnmt.decoding.translator import Translator, load
+from docnmt.demo import PHENOMENA, read_context_words, write_demo_corpus
+from docnmt.demo.corpus import ContextWord
 from docnmt.document import Document, ParallelDocument, context_sentences
 from docnmt.evaluation.controls import shuffled
 from docnmt.training.two_step import train

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from docnmt.corpora.demo.morphology import FUTURE, PAST, PRESENT, TENSES, Adjective, Phrase, Verb, adjective
-from docnmt.corpora.demo.verbs import VERBS
+from docnmt.demo.language import FUTURE, PAST, PRESENT, TENSES, VERBS, Adjective, Phrase, Verb, adjective
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from docnmt.corpora.demo import lexicon, patterns
-from docnmt.corpora.demo.grammar import Sentence, build, choose_frame
-from docnmt.corpora.demo.morphology import Phrase
-from docnmt.corpora.demo.patterns import Clause, Pattern
+from docnmt.demo import lexicon, patterns
+from docnmt.demo.language import Phrase
+from docnmt.demo.patterns import Clause, Pattern
+from docnmt.demo.sentences import Sentence, build, choose_frame
 
 _FEWEST_WORDS = 4
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from docnmt.corpora.demo.morphology import ILS, JE, NOUS, Adjective, Phrase, adjective
+from docnmt.demo.language import ILS, JE, NOUS, Adjective, Phrase, adjective
 
 
 def _phrases(gender: str, listing: str) -> tuple[Phrase, ...]:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate
 
-from docnmt.corpora.demo.morphology import FUTURE, PAST, PRESENT, french_surface, sentence_case
-from docnmt.corpora.demo.patterns import Clause, Pattern
+from docnmt.demo.language import FUTURE, PAST, PRESENT, french_surface, sentence_case
+from docnmt.demo.patterns import Clause, Pattern
 
 SPLITS = ("train", "dev", "test")
 

@@ -1,0 +1,252 @@
+"""The demo corpus: documents out of cues and the sentences that need them, in three splits; as files, and back."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from docnmt.base.errors import BadInput, DocnmtError
+from docnmt.base.files import write_atomically
+from docnmt.corpus.rows import write_text, write_tsv
+from docnmt.demo.phenomena import Author, Setting, Unit
+from docnmt.demo.sentences import SPLITS, Sentence
+from docnmt.document import ParallelDocument
+
+# ---- What the demo corpus is made of: documents, and the words in them that need context ----
+
+PHENOMENA = ("sense", "pronoun", "possessive", "cohesion", "emotion")
+
+
+@dataclass(frozen=True, slots=True)
+class ContextWord:
+    """One context-dependent word of one target sentence."""
+
+    position: int  # of the sentence in its document
+    phenomenon: str  # one of PHENOMENA
+    distance: int  # how many sentences back the cue is: 1 or 2
+    right: str  # as it stands in the target: "lawyer", "He"
+    wrong: tuple[str, ...]  # what would fit as well without context: ("avocado",)
+
+
+@dataclass(frozen=True, slots=True)
+class DemoDocument:
+    """A document with its context-dependent words."""
+
+    document: ParallelDocument
+    words: tuple[ContextWord, ...]
+    # For each word, the whole target sentence with each wrong word in its place.
+    wrong_targets: tuple[tuple[str, ...], ...]
+    # For each sentence, the id of its frame.
+    frames: tuple[str, ...]
+
+
+# ---- Documents out of cues and the sentences that need them ----
+
+# Documents out of cues and the sentences that need them, in three splits that share no sentence frame.
+
+_SMALLEST_SPLIT = 20
+_MOST_SENTENCES, _FEWEST_SENTENCES = 10, 4
+# How often each is tried. Cohesion comes in pairs (a term is kept), so it is drawn half as often as it occurs.
+_SHARES = {"sense": 32, "pronoun": 24, "possessive": 22, "cohesion": 14, "emotion": 16}
+_NEAR = 0.55  # the share of cues tried in the sentence just before; more of these find room
+_REFERRING = ("pronoun", "possessive")
+
+
+def generate(documents: int, seed: int) -> dict[str, list[DemoDocument]]:
+    """The demo corpus, `documents` in all: some 90 % train, the rest dev and test. The same seed, the same corpus."""
+    if documents < 3 * _SMALLEST_SPLIT:
+        raise DocnmtError(
+            f"a demo corpus of {documents} documents is too small to split\n"
+            f"  Ask for {3 * _SMALLEST_SPLIT} documents or more."
+        )
+    dev, test = max(_SMALLEST_SPLIT, documents // 30), max(_SMALLEST_SPLIT, documents // 15)
+    counts = {"train": documents - dev - test, "dev": dev, "test": test}
+    corpus = {}
+    for split in SPLITS:
+        # A string seed goes through SHA-512, not through hash(): the same in every process.
+        author = Author(split, random.Random(f"docnmt demo {seed} {split}"))
+        corpus[split] = [_document(author, f"{split}-{number:05d}") for number in range(counts[split])]
+    return corpus
+
+
+def _document(author: Author, document_id: str) -> DemoDocument:
+    rng = author.rng
+    length = rng.randint(_FEWEST_SENTENCES, _MOST_SENTENCES)
+    author.new_document()
+    draft = _Draft(author, length)
+    if rng.random() < 0.2:
+        draft.add_plain(nobody=False)
+    for phenomenon in rng.choices(tuple(_SHARES), tuple(_SHARES.values()), k=length):
+        draft.add(phenomenon)
+    while len(draft.sentences) < _FEWEST_SENTENCES:
+        draft.add_plain(nobody=False)
+    return draft.finish(document_id)
+
+
+class _Draft:
+    """A document in the making."""
+
+    def __init__(self, author: Author, length: int) -> None:
+        self.author, self.length = author, length
+        self.sentences: list[Sentence] = []
+        # A man named two sentences back could be another "he": then an impersonal sentence must come between.
+        self.last_names_somebody = False
+        self.setting: Setting | None = None
+        self.words: list[ContextWord] = []
+        self.wrong_targets: list[tuple[str, ...]] = []
+
+    @property
+    def room(self) -> int:
+        return self.length - len(self.sentences)
+
+    def add_plain(self, *, nobody: bool) -> None:
+        self.last_names_somebody = not nobody
+        self.sentences.append(self.author.plain(nobody=nobody))
+
+    def add(self, phenomenon: str) -> None:
+        """Add what shows the phenomenon, if there is room for it."""
+        distances = [self._distance() for _ in range(2 if phenomenon == "cohesion" else 1)]
+        apart = phenomenon in _REFERRING and distances[0] == 1 and self.last_names_somebody
+        if self.room < apart + sum(distance + 1 for distance in distances):
+            return
+        if apart:
+            self.add_plain(nobody=True)
+        for distance in distances:
+            self._add_unit(self._unit(phenomenon), distance)
+
+    def _distance(self) -> int:
+        return 1 if self.author.rng.random() < _NEAR else 2
+
+    def _unit(self, phenomenon: str) -> Unit:
+        if phenomenon == "cohesion":
+            self.setting = self.setting or self.author.new_setting()
+            return self.author.cohesion(self.setting)
+        writers = {
+            "sense": self.author.sense,
+            "pronoun": self.author.pronoun,
+            "possessive": self.author.possessive,
+            "emotion": self.author.emotion,
+        }
+        return writers[phenomenon]()
+
+    def _add_unit(self, unit: Unit, distance: int) -> None:
+        self.sentences.append(unit.cue)
+        if distance == 2:
+            self.add_plain(nobody=True)
+        position = len(self.sentences)
+        self.sentences.append(unit.right.sentence)
+        wrong = tuple(reading.word for reading in unit.wrong)
+        self.words.append(ContextWord(position, unit.phenomenon, distance, unit.right.word, wrong))
+        self.wrong_targets.append(tuple(reading.sentence.target for reading in unit.wrong))
+        self.last_names_somebody = unit.phenomenon not in _REFERRING
+
+    def finish(self, document_id: str) -> DemoDocument:
+        document = ParallelDocument(
+            document_id,
+            tuple(sentence.source for sentence in self.sentences),
+            tuple(sentence.target for sentence in self.sentences),
+        )
+        frames = tuple(sentence.frame for sentence in self.sentences)
+        return DemoDocument(document, tuple(self.words), tuple(self.wrong_targets), frames)
+
+
+# ---- The demo corpus as files, and back ----
+
+_README = """\
+A demo corpus, French to English, made by docnmt out of its own words and grammar
+({documents} documents, seed {seed}).
+
+train.tsv, dev.tsv, test.tsv   document id TAB source sentence TAB target sentence, one sentence a line
+train.fr, train.en, ...        the same as plain text, with an empty line between documents
+context-words.jsonl            dev and test: the target words that only the sentences before decide, with the
+                               words that would fit as well without them
+contrastive.jsonl              test: for each such word the right target sentence and the wrong ones, with the
+                               document around them
+
+phenomenon   sense, pronoun, possessive, cohesion or emotion
+distance     how many sentences back the deciding sentence is: 1 or 2
+position     of the sentence in its document, counted from 0
+
+Train, dev and test share no document and no sentence frame (a sentence pattern with its slots open).
+"""
+
+
+def write_demo_corpus(folder: Path, documents: int, seed: int) -> None:
+    """Generate the corpus and write it into `folder`, each file whole or not at all."""
+    corpus = generate(documents, seed)
+    folder.mkdir(parents=True, exist_ok=True)
+    for split, demo in corpus.items():
+        parallel = [d.document for d in demo]
+        write_tsv(str(folder / f"{split}.tsv"), parallel)
+        write_text(str(folder / f"{split}.fr"), str(folder / f"{split}.en"), parallel)
+    _write_rows(folder / "context-words.jsonl", _context_words((*corpus["dev"], *corpus["test"])))
+    _write_rows(folder / "contrastive.jsonl", _contrastive(corpus["test"]))
+    with write_atomically(folder / "README.txt") as file:
+        file.write(_README.format(documents=documents, seed=seed))
+
+
+def read_context_words(path: Path) -> dict[tuple[str, int], list[ContextWord]]:
+    """The words of `context-words.jsonl`, by document id and sentence position."""
+    words: dict[tuple[str, int], list[ContextWord]] = {}
+    with path.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, start=1):
+            try:
+                row = json.loads(line)
+                word = ContextWord(
+                    int(row["position"]),
+                    str(row["phenomenon"]),
+                    int(row["distance"]),
+                    str(row["right"]),
+                    tuple(row["wrong"]),
+                )
+                key = (str(row["document"]), word.position)
+            except (ValueError, KeyError, TypeError) as error:
+                raise BadInput(
+                    "bad context word",
+                    f"not a context word: {line.strip()[:80]!r} ({error!r})",
+                    "Each line holds a JSON object with document, position, phenomenon, distance, right and wrong.",
+                    file=str(path),
+                    line=number,
+                ) from error
+            words.setdefault(key, []).append(word)
+    return words
+
+
+def _described(d: DemoDocument, word: ContextWord) -> dict[str, Any]:
+    return {
+        "document": d.document.id,
+        "position": word.position,
+        "phenomenon": word.phenomenon,
+        "distance": word.distance,
+    }
+
+
+def _context_words(demo: Iterable[DemoDocument]) -> Iterator[dict[str, Any]]:
+    for d in demo:
+        for word in d.words:
+            yield {**_described(d, word), "right": word.right, "wrong": list(word.wrong)}
+
+
+def _contrastive(demo: Iterable[DemoDocument]) -> Iterator[dict[str, Any]]:
+    for d in demo:
+        source, target = d.document.source, d.document.target
+        for word, wrong_targets in zip(d.words, d.wrong_targets, strict=True):
+            at = word.position
+            yield {
+                **_described(d, word),
+                "previous": list(source[:at]),
+                "following": list(source[at + 1 :]),
+                "source": source[at],
+                "right": target[at],
+                "wrong": list(wrong_targets),
+                "previous_target": list(target[:at]),
+            }
+
+
+def _write_rows(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+    with write_atomically(path) as file:
+        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
