@@ -7,10 +7,10 @@ from typing import Any
 
 from starlette.testclient import TestClient
 
-from docnmt.serving.app import make_app
-from docnmt.serving.detection import Detector
-from docnmt.serving.downloads import Downloads
-from docnmt.serving.settings import Settings
+from docnmt.serving.api import Downloads
+from docnmt.serving.requests import Detector
+from docnmt.serving.server import make_app
+from docnmt.serving.web import Settings
 from tests.builders import subwords
 from tests.serving_fakes import PoolHere
 

@@ -14,7 +14,7 @@ from docnmt.decoding.results import TranslatedDocument, TranslatedSentence
 from docnmt.document import NO_CONTEXT, ContextSpec
 from docnmt.serving.excerpts import one_by_one, translate_excerpts
 from docnmt.serving.metrics import Metrics
-from docnmt.serving.models import ModelInfo, info_of
+from docnmt.serving.worker import ModelInfo, info_of
 from tests.fake_translator import Fake
 
 

@@ -43,8 +43,8 @@ def run_serve(options: argparse.Namespace) -> None:
             import_module(name)
     except ImportError as error:
         raise missing_extra(f"{error.name} is needed to serve", "serve") from None
-    from docnmt.serving.service import Service
-    from docnmt.serving.settings import Settings, read_keys
+    from docnmt.serving.server import Service
+    from docnmt.serving.web import Settings, read_keys
 
     for name in ("queue", "timeout", "max_characters", "max_file"):
         if not 0 < getattr(options, name) < 1e9:

@@ -20,7 +20,7 @@ from docnmt.base.errors import DocnmtError
 from docnmt.judging.sampling import Place
 from docnmt.judging.store import CHOICES, Store
 from docnmt.judging.view import progress, question
-from docnmt.serving.security import Security
+from docnmt.serving.web import Security
 
 _OWN = Path(__file__).parent / "static"
 _SHARED = Path(__file__).parents[1] / "serving" / "static"

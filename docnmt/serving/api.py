@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import secrets
+import tempfile
+import time
 from collections.abc import Coroutine
-from pathlib import PurePosixPath
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
 from starlette.exceptions import HTTPException
@@ -15,17 +19,70 @@ from starlette.routing import BaseRoute, Route
 
 from docnmt.documents.segment import KINDS, PACKED, is_document, kind_of
 from docnmt.documents.translate import translate_bytes
-from docnmt.serving.detection import Detector
-from docnmt.serving.downloads import Downloads
 from docnmt.serving.excerpts import options
-from docnmt.serving.keys import Keys
-from docnmt.serving.languages import Languages, name_of
-from docnmt.serving.models import ModelInfo
 from docnmt.serving.openapi import description
-from docnmt.serving.parameters import AUTO, Parameters, TextsAsked, bad, flag_of, read_parameters, text_of, upload_of
 from docnmt.serving.pool import Pool
-from docnmt.serving.settings import Settings
+from docnmt.serving.requests import (
+    AUTO,
+    Detector,
+    Languages,
+    Parameters,
+    TextsAsked,
+    bad,
+    flag_of,
+    name_of,
+    read_parameters,
+    text_of,
+    upload_of,
+)
 from docnmt.serving.texts import translate_texts
+from docnmt.serving.web import Keys, Settings
+from docnmt.serving.worker import ModelInfo
+
+# ---- Translated files that wait to be fetched: not for long, and not without end ----
+
+SECONDS = 30 * 60
+BYTES = 256 << 20  # of all of them; the oldest go first
+
+
+@dataclass(frozen=True)
+class Download:
+    path: Path
+    name: str  # to save it under
+    size: int
+    made: float
+
+
+class Downloads:
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="docnmt-")
+        self._found: dict[str, Download] = {}
+
+    def add(self, data: bytes, name: str) -> str:
+        """The name under which to ask for it, which nobody can guess."""
+        key = secrets.token_urlsafe(16) + Path(name).suffix
+        path = Path(self._folder.name) / key
+        path.write_bytes(data)
+        self._found[key] = Download(path, name, len(data), time.monotonic())
+        self._tidy_up()
+        return key
+
+    def get(self, key: str) -> Download | None:
+        self._tidy_up()
+        return self._found.get(key)
+
+    def close(self) -> None:
+        self._folder.cleanup()
+
+    def _tidy_up(self) -> None:
+        room = BYTES
+        for key, each in reversed(list(self._found.items())):
+            room -= each.size
+            newest = each is next(reversed(self._found.values()))
+            if time.monotonic() - each.made > SECONDS or (room < 0 and not newest):
+                each.path.unlink(missing_ok=True)
+                del self._found[key]
+
 
 T = TypeVar("T")
 FILES = 8  # that are in memory at a time, being translated or waiting for it

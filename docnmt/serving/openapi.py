@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from docnmt.serving.settings import Settings
 from docnmt.serving.texts import ENDINGS
+from docnmt.serving.web import Settings
 from docnmt.version import __version__
 
 Schema = dict[str, Any]

@@ -13,10 +13,9 @@ from docnmt.base.errors import DocnmtError
 from docnmt.decoding.results import TranslatedSentence
 from docnmt.document import NO_CONTEXT
 from docnmt.serving.excerpts import one_by_one, translate_excerpts, whole
-from docnmt.serving.line import Call, Group, Job, Line, Overloaded
 from docnmt.serving.metrics import Metrics
-from docnmt.serving.models import ModelInfo
-from docnmt.serving.worker import CallFailed, Gone, Load, Worker, load_for_serving
+from docnmt.serving.queue import Call, Group, Job, Line, Overloaded
+from docnmt.serving.worker import CallFailed, Gone, Load, ModelInfo, Worker, load_for_serving
 
 __all__ = ["CallFailed", "ModelInfo", "Overloaded", "Pool", "TimedOut", "WorkerDied"]
 

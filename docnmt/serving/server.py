@@ -1,16 +1,132 @@
-"""Listening: a socket, uvicorn on it, and a stop that lets requests finish."""
+"""`docnmt serve` from start to stop: settings, the application, a socket with uvicorn on it."""
 
 from __future__ import annotations
 
 import ipaddress
 import logging
+import os
 import signal
 import socket
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
 
 import uvicorn
-from starlette.types import ASGIApp
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from docnmt.base.errors import DocnmtError
+from docnmt.serving import page as pages
+from docnmt.serving.api import API, Answer, Downloads
+from docnmt.serving.metrics import Metrics
+from docnmt.serving.pool import LONG, CallFailed, Overloaded, Pool, TimedOut, WorkerDied
+from docnmt.serving.requests import Detector, name_of, subwords_of
+from docnmt.serving.web import BodyLimits, KeysForPages, Security, Settings
+from docnmt.serving.worker import Load, ModelInfo, load_for_serving, named
+
+# ---- The server's application: API and pages, with what stands around them ----
+
+
+def make_app(
+    pool: Pool,
+    settings: Settings,
+    detector: Detector,
+    downloads: Downloads,
+    *,
+    names: Collection[str] = (),
+    origins: Sequence[str] = (),
+) -> ASGIApp:
+    """`names` are those of the server, `origins` the other sites whose pages may use it."""
+    api = API(pool, settings, detector, downloads)
+    own, page = api.routes(), pages.routes(pool)
+    handlers = {
+        HTTPException: _refused,
+        DocnmtError: _bad,
+        Overloaded: _overloaded,
+        TimedOut: _unavailable,
+        WorkerDied: _unavailable,
+        CallFailed: _failed,
+        Exception: _failed,
+    }
+    app: ASGIApp = Starlette(routes=[*own, *page], exception_handlers=handlers)  # type: ignore[arg-type]
+    if api.keys:
+        app = KeysForPages(app, api.keys, frozenset(_first_parts(own)))
+    app = Measured(BodyLimits(app, settings), pool.metrics, [*own, *page])
+    if origins:
+        app = CORSMiddleware(app, allow_origins=origins, allow_methods=["GET", "POST"], allow_headers=["*"])
+    return Security(app, names, origins)
+
+
+def _first_parts(routes: Sequence[BaseRoute]) -> list[str]:
+    return [route.path.split("/")[1] for route in routes if isinstance(route, Route | Mount)]
+
+
+class Measured:
+    """Counts and times requests."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics, routes: Sequence[BaseRoute]):
+        self.app, self.metrics = app, metrics
+        self._paths = {route.path for route in routes if isinstance(route, Route)}
+        self._parts = {f"/{part}" for part in _first_parts(routes)}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        started, status = time.monotonic(), 500
+
+        async def noted(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self.app(scope, receive, noted)
+        finally:
+            route = self._route(scope["path"])
+            self.metrics.requests.add(route=route, status=str(status))
+            self.metrics.seconds.add(time.monotonic() - started, route=route)
+
+    def _route(self, path: str) -> str:
+        """Not the path itself: there is no end of those that lead nowhere."""
+        first = "/" + path.split("/")[1] if path.startswith("/") else ""
+        return path if path in self._paths else first if first in self._parts else "other"
+
+
+# ---- what goes wrong, in words ----
+
+
+def _told(status: int, message: str, headers: dict[str, str] | None = None) -> Response:
+    return Answer({"error": " ".join(message.split())}, status, headers)
+
+
+async def _refused(request: Request, error: HTTPException) -> Response:
+    return _told(error.status_code, error.detail, dict(error.headers or {}))
+
+
+async def _bad(request: Request, error: DocnmtError) -> Response:
+    return _told(400, str(error))
+
+
+async def _overloaded(request: Request, error: Overloaded) -> Response:
+    return _told(429, str(error), {"Retry-After": str(error.retry_after)})
+
+
+async def _unavailable(request: Request, error: Exception) -> Response:
+    return _told(503, str(error), {"Retry-After": "1"})
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    return _told(500, "Something went wrong in the server. Its log says what.")
+
+
+# ---- Listening: a socket, uvicorn on it, and a stop that lets requests finish ----
 
 CONNECTIONS = 1000
 
@@ -52,3 +168,52 @@ async def serve(app: ASGIApp, bound: socket.socket, seconds: float) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):  # raised once more when all is done, and then it is just the end
         signal.signal(number, lambda *_: None)
     await uvicorn.Server(config).serve(sockets=[bound])
+
+
+# ---- `docnmt serve` from start to stop: a port, model processes, the application on top ----
+
+
+@dataclass(frozen=True)
+class Service:
+    models: Sequence[str]  # folders
+    settings: Settings = field(default_factory=Settings)
+    host: str = "127.0.0.1"
+    port: int = 5000
+    workers: int = 0  # 0: one a core
+    room: int = 1024  # sentences that may wait
+    names: Sequence[str] = ()
+    origins: Sequence[str] = ()
+    load: Load = load_for_serving
+
+    async def run(self, say: Callable[[str], object]) -> None:
+        bound = listen(self.host, self.port)  # first: a port that is taken is told before models are loaded
+        with bound:
+            say("loading ...")
+            names, downloads = [*self.names], Downloads()
+            if not is_loopback(bound):
+                names.append(socket.gethostname())
+            workers = self.workers or len(os.sched_getaffinity(0))
+            pool = Pool(
+                named(self.models), workers=workers, room=self.room, seconds=self.settings.seconds, load=self.load
+            )
+            try:
+                async with pool:
+                    detector = Detector(subwords_of(pool.models.values()))
+                    app = make_app(pool, self.settings, detector, downloads, names=names, origins=self.origins)
+                    for info in pool.models.values():
+                        say(told(info))
+                    keys = "with an API key only" if self.settings.keys else "open to all who reach it"
+                    processes = "1 model process" if workers == 1 else f"{workers} model processes"
+                    say(f"{address(bound)}   {processes}, {keys}; Ctrl-C stops it")
+                    await serve(app, bound, LONG * self.settings.seconds)  # a file may be under way
+                    say("stopped")
+            finally:
+                downloads.close()
+
+
+def told(info: ModelInfo) -> str:
+    languages = f"{name_of(info.source_language)} to {name_of(info.target_language)}"
+    context = f"sees {info.context.previous} sentences before"
+    if info.context.following:
+        context += f" and {info.context.following} after"
+    return f"{info.name}: {languages}, {context if info.uses_context else 'single sentences'}"

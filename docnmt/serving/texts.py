@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from docnmt.documents.translate import FileSentences, Translated, languages_of
 from docnmt.serving.excerpts import Batch, options, whole
-from docnmt.serving.models import ModelInfo
 from docnmt.serving.pool import Pool
+from docnmt.serving.worker import ModelInfo
 
 if TYPE_CHECKING:
     from docnmt.decoding.translator import Translator

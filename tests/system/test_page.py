@@ -13,7 +13,7 @@ import pytest
 
 from docnmt.decoding.translator import Translator, load
 from docnmt.documents import translate_bytes
-from docnmt.serving.explanation import explain
+from docnmt.serving.explain import explain
 from tests.browser import open_browser
 from tests.office_files import docx, part_of
 from tests.system.conftest import Tiny, first_documents, start_docnmt

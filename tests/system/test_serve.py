@@ -18,8 +18,8 @@ from urllib.error import HTTPError
 import pytest
 
 from docnmt.decoding.translator import load
-from docnmt.serving.detection import Detector, subwords_of
-from docnmt.serving.models import info_of
+from docnmt.serving.requests import Detector, subwords_of
+from docnmt.serving.worker import info_of
 from tests.system.conftest import Result, Tiny, command, environment
 
 LIMIT = 60  # seconds for anything

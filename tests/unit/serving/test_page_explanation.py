@@ -12,7 +12,7 @@ from docnmt.config import ContextConfig
 from docnmt.decoding.translator import Translator
 from docnmt.document import ParallelDocument
 from docnmt.evaluation.context_gain import END, context_gain, target_words
-from docnmt.serving.explanation import aligned, explain
+from docnmt.serving.explain import aligned, explain
 from tests.builders import loaded_model, parallel_documents
 from tests.every_system import briefly_trained
 

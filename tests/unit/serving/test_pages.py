@@ -15,13 +15,14 @@ from starlette.testclient import TestClient
 
 from docnmt.document import ContextSpec
 from docnmt.documents import KINDS
-from docnmt.serving import pages, stretches
-from docnmt.serving.app import make_app
-from docnmt.serving.detection import Detector
-from docnmt.serving.downloads import Downloads
+from docnmt.serving import page as pages
+from docnmt.serving import page as stretches
+from docnmt.serving.api import Downloads
+from docnmt.serving.page import Wanted, translations
 from docnmt.serving.pool import Overloaded, TimedOut
-from docnmt.serving.settings import Settings
-from docnmt.serving.stretches import Wanted, translations
+from docnmt.serving.requests import Detector
+from docnmt.serving.server import make_app
+from docnmt.serving.web import Settings
 from tests.serving_fakes import PoolHere, expected
 
 SENTENCES = [f"Phrase {number}." for number in range(20)]

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from docnmt.decoding.translator import Translator
 from docnmt.document import ContextSpec
 from docnmt.serving.excerpts import one_by_one, translate_excerpts, whole
-from docnmt.serving.models import info_of
 from docnmt.serving.texts import translate_html
+from docnmt.serving.worker import info_of
 from tests.builders import parallel_documents
 from tests.every_system import briefly_trained
 

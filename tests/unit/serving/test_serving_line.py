@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docnmt.serving import line as line_module
+from docnmt.serving import queue as line_module
 from docnmt.serving.excerpts import Excerpt
-from docnmt.serving.line import BATCH, SMALLEST, Call, Group, Job, Line, Overloaded
+from docnmt.serving.queue import BATCH, SMALLEST, Call, Group, Job, Line, Overloaded
 
 FR, EN = Group("fr-en", True, 1), Group("en-fr", True, 1)
 

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from docnmt.base.errors import DocnmtError
-from docnmt.serving.models import named
 from docnmt.serving.pool import CallFailed, Overloaded, Pool, TimedOut, WorkerDied
+from docnmt.serving.worker import named
 from tests.serving_fakes import (
     dying_load,
     expected,

@@ -1,0 +1,267 @@
+"""What a request asks for, as JSON or as a form, in the dialect of LibreTranslate; languages and their detection."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl
+
+from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+
+from docnmt.base.errors import DocnmtError
+from docnmt.data.subwords import Subwords
+from docnmt.serving.texts import ENDINGS
+from docnmt.serving.web import Settings
+from docnmt.serving.worker import ModelInfo, code
+
+# ---- Languages of the models that are served ----
+
+# Languages of the models that are served: their codes, their names, and which model translates a pair.
+
+# fmt: off
+NAMES = {
+    "af": "Afrikaans", "sq": "Albanian", "am": "Amharic", "ar": "Arabic", "hy": "Armenian", "az": "Azerbaijani",
+    "eu": "Basque", "be": "Belarusian", "bn": "Bengali", "bs": "Bosnian", "br": "Breton", "bg": "Bulgarian",
+    "my": "Burmese", "ca": "Catalan", "zh": "Chinese", "zt": "Chinese", "yue": "Cantonese", "hr": "Croatian",
+    "cs": "Czech", "da": "Danish", "nl": "Dutch", "en": "English", "eo": "Esperanto", "et": "Estonian",
+    "fi": "Finnish", "fr": "French", "gl": "Galician", "ka": "Georgian", "de": "German", "el": "Greek",
+    "gu": "Gujarati", "ht": "Haitian", "ha": "Hausa", "he": "Hebrew", "hi": "Hindi", "hu": "Hungarian",
+    "is": "Icelandic", "id": "Indonesian", "ga": "Irish", "it": "Italian", "ja": "Japanese", "kn": "Kannada",
+    "kk": "Kazakh", "km": "Khmer", "ko": "Korean", "ku": "Kurdish", "ky": "Kyrgyz", "lo": "Lao", "la": "Latin",
+    "lv": "Latvian", "lt": "Lithuanian", "lb": "Luxembourgish", "mk": "Macedonian", "ms": "Malay", "ml": "Malayalam",
+    "mt": "Maltese", "mr": "Marathi", "mn": "Mongolian", "ne": "Nepali", "nb": "Norwegian", "nn": "Norwegian",
+    "no": "Norwegian", "oc": "Occitan", "ps": "Pashto", "fa": "Persian", "pl": "Polish", "pt": "Portuguese",
+    "pa": "Punjabi", "ro": "Romanian", "ru": "Russian", "sr": "Serbian", "si": "Sinhala", "sk": "Slovak",
+    "sl": "Slovenian", "so": "Somali", "es": "Spanish", "sw": "Swahili", "sv": "Swedish", "tl": "Tagalog",
+    "tg": "Tajik", "ta": "Tamil", "te": "Telugu", "th": "Thai", "tr": "Turkish", "uk": "Ukrainian", "ur": "Urdu",
+    "uz": "Uzbek", "vi": "Vietnamese", "cy": "Welsh", "yi": "Yiddish", "yo": "Yoruba", "zu": "Zulu",
+}
+# fmt: on
+
+
+def name_of(language: str) -> str:
+    """`Portuguese (BR)` for pt-BR; a code that is not known is its own name."""
+    base, _, region = language.partition("-")
+    name = NAMES.get(base.lower())
+    return language if name is None else f"{name} ({region})" if region else name
+
+
+class Languages:
+    """The pairs that the models translate."""
+
+    def __init__(self, models: Iterable[ModelInfo]):
+        self.models = list(models)
+        self.sources = list(dict.fromkeys(info.source_language for info in self.models))
+        self.all = list(dict.fromkeys([*self.sources, *(info.target_language for info in self.models)]))
+
+    def targets(self, source: str) -> list[str]:
+        return list(dict.fromkeys(info.target_language for info in self.models if info.source_language == source))
+
+    def sources_of(self, target: str) -> list[str]:
+        return [source for source in self.sources if target in self.targets(source)]
+
+    def find(self, asked: str) -> str:
+        """The code of a language that is served, in whatever case it is written; where one of the two has a region and
+        the other has none, they are the same: pt-BR finds pt, pt finds pt-BR."""
+        wanted = code(asked).lower()
+        same = [known for known in self.all if known.lower() == wanted]
+        akin = [known for known in self.all if _base(known) == wanted or known.lower() == _base(wanted)]
+        for known in (*same, *akin):
+            return known
+        raise DocnmtError(f"{asked} is not supported")
+
+    def model(self, source: str, target: str) -> ModelInfo:
+        for info in self.models:
+            if (info.source_language, info.target_language) == (source, target):
+                return info
+        raise DocnmtError(
+            f"{name_of(target)} ({target}) is not available as a target language from {name_of(source)} ({source})"
+        )
+
+    def listed(self) -> list[dict[str, object]]:
+        """As LibreTranslate lists them."""
+        return [{"code": each, "name": name_of(each), "targets": self.targets(each)} for each in self.all]
+
+
+def _base(language: str) -> str:
+    """Without its region; private codes have none."""
+    language = language.lower()
+    return language if language.startswith("x-") else language.partition("-")[0]
+
+
+# ---- Which of the served languages a text is in, told by the sub-words of their models ----
+
+# A vocabulary holds the pieces of its language, the frequent ones first. A text in it has few pieces, and frequent
+# ones; another language's falls apart into letters and bytes. So a text is as likely as its pieces are by Zipf's law,
+# and the languages are compared by that. Nothing is known of languages that no model has, and two that share one
+# vocabulary cannot be told apart.
+
+LONGEST = 2_000  # characters that are looked at
+_SURE = 20.0  # characters' worth of evidence: more of the same text is no more proof
+
+
+def subwords_of(models: Iterable[ModelInfo]) -> dict[str, Subwords]:
+    """Those of each language, from the first model that has it."""
+    found: dict[str, Subwords] = {}
+    for info in models:
+        for language, side in ((info.source_language, "source"), (info.target_language, "target")):
+            if language not in found:
+                found[language] = Subwords.load(Path(info.folder) / f"{side}.spm")
+    return found
+
+
+class Detector:
+    def __init__(self, subwords: Mapping[str, Subwords]):
+        self._subwords = subwords
+        self._worst = max(map(len, subwords.values()), default=1)
+
+    def languages(self, text: str) -> list[tuple[str, float]]:
+        """All languages with the probability of each, the likeliest first."""
+        text = " ".join(text[:LONGEST].split())
+        letters = sum(map(str.isalpha, text))
+        if not letters or not self._subwords:
+            even = 1 / max(1, len(self._subwords))
+            return [(language, even) for language in self._subwords]
+        means = {language: self._log_likelihood(text, each) / letters for language, each in self._subwords.items()}
+        best = max(means.values())
+        weights = {language: math.exp(min(letters, _SURE) * (mean - best)) for language, mean in means.items()}
+        total = sum(weights.values())
+        return sorted(((language, weight / total) for language, weight in weights.items()), key=lambda each: -each[1])
+
+    def best_of(self, text: str, languages: Sequence[str]) -> tuple[str, float]:
+        return next((each for each in self.languages(text) if each[0] in languages), (languages[0], 0.0))
+
+    def _log_likelihood(self, text: str, subwords: Subwords) -> float:
+        (ids,) = subwords.encode([text])
+        spelt = (piece.startswith("<") for piece in subwords.pieces(ids))  # a byte or the unknown piece
+        return -sum(math.log((self._worst if each else number) + 1) for number, each in zip(ids, spelt, strict=True))
+
+
+# ---- What a request asks for, as JSON or as a form, in the dialect of LibreTranslate ----
+
+AUTO = "auto"
+FIELDS = 2_000  # of a form
+LARGEST_FIELD = 64 << 20  # bytes; the body as a whole has a lower limit
+_FLAGS = {"true": True, "false": False}
+
+Parameters = Mapping[str, Any]
+
+
+def bad(message: str) -> HTTPException:
+    return HTTPException(400, f"Invalid request: {message}")
+
+
+async def read_parameters(request: Request) -> Parameters:
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind == "application/json":
+        return _from_json(await request.body())
+    if kind not in ("application/x-www-form-urlencoded", "multipart/form-data", ""):
+        raise HTTPException(415, f"Invalid request: {kind} is neither JSON nor a form")
+    fields: list[tuple[str, Any]] = _fields(request.scope["query_string"])
+    if kind == "application/x-www-form-urlencoded":
+        fields += _fields(await request.body())
+    elif kind:
+        fields += await _multipart(request)
+    found: dict[str, Any] = {}
+    for name, value in fields:
+        if name == "q" and "q" in found:  # several are a list
+            found["q"] = [*(found["q"] if isinstance(found["q"], list) else [found["q"]]), value]
+        else:
+            found[name] = value
+    return {name: _typed(name, value) for name, value in found.items()}
+
+
+def _fields(encoded: bytes) -> list[tuple[str, str]]:
+    try:
+        return parse_qsl(encoded.decode(), keep_blank_values=True, errors="strict", max_num_fields=FIELDS)
+    except ValueError:  # not UTF-8, or too many
+        raise bad("the form cannot be read") from None
+
+
+async def _multipart(request: Request) -> list[tuple[str, Any]]:
+    try:
+        return (await request.form(max_files=1, max_fields=FIELDS, max_part_size=LARGEST_FIELD)).multi_items()
+    except (ValueError, LookupError):  # a charset that does not exist, parts that are none
+        raise bad("the form cannot be read") from None
+
+
+def _from_json(body: bytes) -> Parameters:
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        raise bad("the body is not JSON") from None
+    if not isinstance(found, dict):
+        raise bad("the body is not a JSON object")
+    return found
+
+
+def _typed(name: str, value: Any) -> Any:
+    """Forms have nothing but strings."""
+    if name == "context" and isinstance(value, str):
+        return _FLAGS.get(value.lower(), value)
+    if name == "alternatives" and isinstance(value, str) and value.isdecimal():
+        return int(value[:9])
+    return value
+
+
+def text_of(parameters: Parameters, name: str, default: str | None = None) -> str:
+    value = parameters.get(name, default)
+    if value is None:
+        raise bad(f"missing {name} parameter")
+    if not isinstance(value, str):
+        raise bad(f"{name} is not a string")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise bad(f"{name} has half a character, a lone surrogate") from None
+    if "\0" in value:
+        raise bad(f"{name} has a zero character")
+    return value
+
+
+def flag_of(parameters: Parameters, name: str, default: bool) -> bool:
+    value = parameters.get(name, default)
+    if not isinstance(value, bool):
+        raise bad(f"{name} is neither true nor false")
+    return value
+
+
+def upload_of(parameters: Parameters) -> UploadFile:
+    file = parameters.get("file")
+    if not isinstance(file, UploadFile) or not file.filename:
+        raise bad("missing file parameter")
+    return file
+
+
+@dataclass(frozen=True)
+class TextsAsked:
+    """What /translate is to translate, and how."""
+
+    texts: list[str]
+    is_list: bool
+    format: str
+    alternatives: int
+    context: bool
+
+    @classmethod
+    def of(cls, parameters: Parameters, settings: Settings) -> TextsAsked:
+        q = parameters.get("q")
+        if isinstance(q, list) and len(q) > settings.strings:
+            raise bad(f"request ({len(q)}) exceeds batch limit ({settings.strings})")
+        texts = [text_of({"q": each}, "q") for each in q] if isinstance(q, list) else [text_of(parameters, "q")]
+        length = sum(map(len, texts))
+        if length > settings.characters:
+            raise bad(f"request ({length}) exceeds text limit ({settings.characters})")
+        format = text_of(parameters, "format", "text")
+        if format not in ENDINGS:
+            raise bad(f"{format} format is not supported")
+        alternatives = parameters.get("alternatives", 0)
+        if type(alternatives) not in (int, float) or alternatives not in range(settings.alternatives + 1):
+            raise bad(f"alternatives is not a number from 0 to {settings.alternatives}")
+        return cls(texts, isinstance(q, list), format, int(alternatives), flag_of(parameters, "context", True))

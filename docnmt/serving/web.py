@@ -1,0 +1,221 @@
+"""What stands around any of our servers: settings, pages from elsewhere, keys, bodies too large or too slow."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import hmac
+import ipaddress
+import os
+import time
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.requests import HTTPConnection
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from docnmt.base.errors import DocnmtError
+
+# ---- How much a server takes on, and from whom ----
+
+KEYS = "DOCNMT_API_KEYS"
+
+
+@dataclass(frozen=True)
+class Settings:
+    characters: int = 50_000  # of a text
+    strings: int = 1_000  # in a list
+    file_bytes: int = 10 << 20
+    seconds: float = 60  # for a request
+    alternatives: int = 10
+    keys: frozenset[str] = field(default=frozenset(), repr=False)  # none: everybody may ask
+
+    @property
+    def text_bytes(self) -> int:
+        """Of a request with a text: JSON may spell a character in 12."""
+        return 12 * self.characters + 64 * 1024
+
+
+def read_keys(path: str) -> frozenset[str]:
+    """API keys, one a line, from a file; or, separated by spaces, from the environment."""
+    if not path:
+        return frozenset(os.environ.get(KEYS, "").split())
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DocnmtError(f"{path}: cannot be read ({error})\n  Give a text file with a key a line.") from None
+    keys = frozenset(line.strip() for line in lines if line.strip() and not line.startswith("#"))
+    if not keys:
+        raise DocnmtError(f"{path}: has no keys\n  Write one a line, or leave --keys out to let everybody in.")
+    return keys
+
+
+# ---- What pages from elsewhere must not do with a server on this machine ----
+
+# What pages from elsewhere must not do with a server on this machine, and what browsers are told of its answers.
+
+HEADERS = {
+    "Content-Security-Policy": "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+
+
+class Security:
+    """Sets headers, and refuses requests that other pages may have made.
+
+    A name in the header Host has to be one of the server's: another one may be an attacker's that leads to this
+    machine. Addresses in numbers are nobody's names. What changes or costs something has to come from a page of the
+    server itself or of one of `origins`, or from no page at all.
+    """
+
+    def __init__(self, app: ASGIApp, names: Collection[str] = (), origins: Collection[str] = ()):
+        self.app, self.origins = app, frozenset(origins)
+        self.names = frozenset(name.lower() for name in ("localhost", *names))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+                if scope["method"] != "GET":
+                    headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        headers = Headers(scope=scope)
+        host, origin = headers.get("host", ""), headers.get("origin", "")
+        if not self._is_ours(host):
+            answer = _refusal(
+                421, f"{host or 'no host'} is no name of this server. Start it with --name to make it one."
+            )
+        elif scope["method"] not in ("GET", "HEAD", "OPTIONS") and self._is_foreign(origin, host):
+            answer = _refusal(403, f"Pages of {origin} may not use this server.")
+        else:
+            await self.app(scope, receive, with_headers)
+            return
+        await answer(scope, receive, with_headers)
+
+    def _is_ours(self, host: str) -> bool:
+        name = host.rpartition(":")[0] if host.rpartition(":")[2].isdecimal() else host
+        try:
+            ipaddress.ip_address(name.strip("[]"))
+            return True
+        except ValueError:
+            return name.lower().rstrip(".") in self.names
+
+    def _is_foreign(self, origin: str, host: str) -> bool:
+        """Browsers name the origin; other programs do not, and extensions have schemes of their own."""
+        if not origin.startswith(("http://", "https://")) and origin != "null":
+            return False
+        return origin.partition("://")[2].lower() != host.lower() and origin not in self.origins
+
+
+def _refusal(status: int, message: str) -> JSONResponse:
+    return JSONResponse({"error": message}, status)
+
+
+# ---- API keys: asked for where a server has any ----
+
+
+class Keys:
+    def __init__(self, keys: frozenset[str]):
+        self._keys = [key.encode() for key in keys]
+
+    def __bool__(self) -> bool:
+        return bool(self._keys)
+
+    def check(self, request: HTTPConnection, given: str = "") -> None:
+        """The key is a parameter, as LibreTranslate has it, or in the header Authorization."""
+        candidates = [*_authorization(request.headers), *([given] if given else [])]
+        if not self._keys or any(self._known(key) for key in candidates):
+            return
+        raise HTTPException(403, "Invalid API key" if candidates else "This server asks for an API key: api_key.")
+
+    def _known(self, key: str) -> bool:
+        given = key.encode("utf-8", "replace")
+        return any(hmac.compare_digest(given, each) for each in self._keys)  # as long for one that is nearly right
+
+
+class KeysForPages:
+    """Browsers ask their users for a password, which is the key; their scripts then need not know it."""
+
+    def __init__(self, app: ASGIApp, keys: Keys, open_to_all: frozenset[str]):
+        """Open to all, or checking for themselves, are the routes whose path has one of these as its first part."""
+        self.app, self.keys, self.open_to_all = app, keys, open_to_all
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        first = scope.get("path", "").strip("/").partition("/")[0]
+        if scope["type"] == "http" and self.keys and first not in self.open_to_all:
+            try:
+                self.keys.check(HTTPConnection(scope))
+            except HTTPException as error:
+                ask = {"WWW-Authenticate": 'Basic realm="docnmt: any name, and your API key as the password"'}
+                await JSONResponse({"error": error.detail}, 401, ask)(scope, receive, send)
+                return
+        await self.app(scope, receive, send)
+
+
+def _authorization(headers: Headers) -> list[str]:
+    scheme, _, value = headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer":
+        return [value.strip()]
+    if scheme.lower() == "basic":
+        try:
+            return [base64.b64decode(value).decode().partition(":")[2]]
+        except (binascii.Error, UnicodeDecodeError):
+            return []
+    return []
+
+
+# ---- Bodies that are too large or take too long to come are not waited for ----
+
+TEXT_ROUTES = ("/translate", "/detect")
+FORM_BYTES = 64 * 1024  # of an upload, beside the file
+
+
+class BodyLimits:
+    def __init__(self, app: ASGIApp, settings: Settings):
+        self.app, self.settings = app, settings
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        text = scope["path"] in TEXT_ROUTES
+        limit = self.settings.text_bytes if text else self.settings.file_bytes + FORM_BYTES
+        told = f"Invalid request: the body has more than {limit:,} bytes"
+        announced = Headers(scope=scope).get("content-length", "")
+        if announced.isdecimal() and int(announced[:20]) > limit:
+            await JSONResponse({"error": told}, 413)(scope, receive, send)
+            return
+        until = time.monotonic() + self.settings.seconds
+        size, whole = 0, False
+
+        async def counted() -> Message:
+            nonlocal size, whole
+            if whole:  # what is waited for now is that the client hangs up
+                return await receive()
+            try:
+                async with asyncio.timeout(max(0.1, until - time.monotonic())):
+                    message = await receive()
+            except TimeoutError:
+                raise HTTPException(408, "The request did not arrive in time.") from None
+            size += len(message.get("body", b""))
+            whole = not message.get("more_body", False)
+            if size > limit:
+                raise HTTPException(413, told)
+            return message
+
+        await self.app(scope, counted, send)
