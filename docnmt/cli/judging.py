@@ -70,9 +70,8 @@ def run_judgements(options: argparse.Namespace) -> None:
     from rich.console import Console
 
     from docnmt.base.files import write_atomically, write_json
-    from docnmt.judging.report import as_csv, figures, summary_table
     from docnmt.judging.store import Store
-    from docnmt.judging.summary import summarise
+    from docnmt.judging.summary import as_csv, figures, summarise, summary_table
 
     check_outputs(options.csv, options.json, options.markdown, options.latex)
     store = Store(options.store)

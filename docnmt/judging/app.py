@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from collections.abc import Callable, Collection, Mapping
+from difflib import SequenceMatcher
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +20,88 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from docnmt.base.errors import DocnmtError
-from docnmt.judging.sampling import Place
+from docnmt.judging.sampling import Place, Sample
 from docnmt.judging.store import CHOICES, Store
-from docnmt.judging.view import progress, question
 from docnmt.serving.web import Security
+
+# ---- Where two translations of a sentence differ, word by word ----
+
+Part = tuple[str, bool]  # some text, and whether the other translation lacks it
+
+# Thai, Lao, Burmese, Khmer, Kana, Han: no spaces part words there, so each character stands for itself.
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+# Signs above, below and beside letters, which are no letters to `re` but part of the word; Indic scripts whole.
+_SIGNS = "\u0300-\u036f\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff"
+_TOKEN = re.compile(rf"(\s*)([{_UNSPACED}]|(?:(?![{_UNSPACED}])[^\W_]|[{_SIGNS}])+|\S)")
+
+
+@lru_cache(maxsize=10_000)
+def differences(one: str, other: str) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
+    """Both texts whole, in parts."""
+    tokens = [_TOKEN.findall(text.strip()) for text in (one, other)]
+    # A word counts as another if a space before it is gone, but at the beginning there is none to miss.
+    keys = [[(bool(space) or not k, word) for k, (space, word) in enumerate(side)] for side in tokens]
+    apart = [[True] * len(side) for side in tokens]
+    for block in SequenceMatcher(None, keys[0], keys[1]).get_matching_blocks():
+        for side, begin in zip(apart, (block.a, block.b), strict=True):
+            side[begin : begin + block.size] = [False] * block.size
+    left, right = (_parts(side, marks) for side, marks in zip(tokens, apart, strict=True))
+    return left, right
+
+
+def _parts(tokens: list[tuple[str, str]], apart: list[bool]) -> tuple[Part, ...]:
+    parts: list[Part] = []
+    for number, (space, word) in enumerate(tokens):
+        between = apart[number] and number > 0 and apart[number - 1]
+        for text, differs in ((space, between), (word, apart[number])):
+            if parts and parts[-1][1] == differs:
+                parts[-1] = parts[-1][0] + text, differs
+            elif text:
+                parts.append((text, differs))
+    return tuple(parts)
+
+
+# ---- What a judge is shown of a sentence ----
+
+# What a judge is shown of a sentence. Of the systems it tells nothing but their words: no names, no order, no ids.
+
+
+def progress(sample: Sample, choices: Mapping[Place, str]) -> dict[str, Any]:
+    """How far a judge is; `next` is the number, from 1, of the first question still to be answered."""
+    numbers = (number for number, place in enumerate(sample.questions, 1) if place not in choices)
+    return {"questions": len(sample.questions), "judged": len(choices), "next": next(numbers, None)}
+
+
+def question(
+    sample: Sample, number: int, first_systems: tuple[int, ...], choices: Mapping[Place, str]
+) -> dict[str, Any]:
+    """One sentence with its document around it: of the translations, what stands before it."""
+    place = sample.questions[number - 1]
+    document = sample.documents[place.document]
+    here, first = place.position, first_systems[place.document]
+    one, other = document.outputs[first], document.outputs[1 - first]
+    pairs = [differences(*pair) for pair in zip(one[: here + 1], other[: here + 1], strict=True)]
+    return {
+        **progress(sample, choices),
+        "question": number,
+        "document": place.document + 1,
+        "documents": len(sample.documents),
+        "sentence": here + 1,
+        "sentences": len(document.source),
+        "source": {
+            "before": document.source[:here],
+            "sentence": document.source[here],
+            "after": document.source[here + 1 :],
+        },
+        "first": _translation([pair[0] for pair in pairs]),
+        "second": _translation([pair[1] for pair in pairs]),
+        "choice": choices.get(place),
+    }
+
+
+def _translation(sentences: list[tuple[Part, ...]]) -> dict[str, Any]:
+    return {"before": sentences[:-1], "sentence": sentences[-1]}
+
 
 _OWN = Path(__file__).parent / "static"
 _SHARED = Path(__file__).parents[1] / "serving" / "static"

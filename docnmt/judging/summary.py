@@ -1,19 +1,65 @@
-"""The paper's Table 5: how often each judge found one system better, equal or worse; agreement and sign tests.
-
-Sentences that both systems translate by the same words are asked of nobody. They count as equal for each judge as far
-as he has come, but not for the agreement, which they would make look better than it is.
-"""
+"""The paper's Table 5: how often each judge found one system better, equal or worse; agreement and sign tests."""
 
 from __future__ import annotations
 
+import csv
+import io
+import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import asdict, astuple, dataclass
+from typing import Any
 
 from docnmt.base.errors import DocnmtError
+from docnmt.base.report import Column, Table
 from docnmt.judging.sampling import Place, Sample
-from docnmt.judging.statistics import Agreement, fleiss_kappa, sign_test
 from docnmt.judging.store import FIRST, SECOND, Judgement, Store
+
+# ---- How far judges agree, and whether a preference could be chance ----
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Fleiss' kappa, and the two shares it is made of; not a number where there is nothing to compute it from."""
+
+    kappa: float
+    observed: float  # the share of pairs of judges that agree
+    expected: float  # the same if all judged by chance, with the shares of the verdicts as they are
+
+
+def fleiss_kappa(verdicts: Sequence[Sequence[Hashable]]) -> Agreement:
+    """Agreement on items that all have the same number of verdicts, two or more; who gave which does not matter.
+
+    Where all verdicts are the same, chance would agree as well, and kappa is not defined.
+    """
+    if not verdicts or len(verdicts[0]) < 2:
+        return Agreement(math.nan, math.nan, math.nan)
+    judges = len(verdicts[0])
+    if any(len(item) != judges for item in verdicts):
+        raise ValueError("each item must have the same number of verdicts")
+    counts = [Counter(item) for item in verdicts]
+    agreeing = sum(n * (n - 1) for item in counts for n in item.values())
+    observed = agreeing / (len(verdicts) * judges * (judges - 1))
+    totals = sum(counts, Counter())
+    given = len(verdicts) * judges
+    chance = sum(n * n for n in totals.values())
+    expected = chance / given**2
+    kappa = (observed - expected) / (1 - expected) if chance < given**2 else math.nan
+    return Agreement(kappa, observed, expected)
+
+
+def sign_test(one: int, other: int) -> float:
+    """Exact, two-sided: how probable so uneven a split, or a more uneven one, is by fair coins. Ties are left out."""
+    tosses = one + other
+    ways = tail = 1  # to toss no heads; then one more each time
+    for heads in range(min(one, other)):
+        ways = ways * (tosses - heads) // (heads + 1)
+        tail += ways
+    return min(1.0, 2 * tail / 2**tosses)
+
+
+# Sentences that both systems translate by the same words are asked of nobody. They count as equal for each judge as
+# far as he has come, but not for the agreement, which they would make look better than it is.
 
 OVERALL = "Overall"
 
@@ -134,3 +180,108 @@ def _signs(sums: Iterable[int]) -> Signs:
     values = list(sums)
     better, worse = sum(value > 0 for value in values), sum(value < 0 for value in values)
     return Signs(better, worse, sign_test(better, worse))
+
+
+# ---- A summary as a table, as figures and as CSV ----
+
+
+def summary_table(summary: Summary) -> Table:
+    sample = summary.sample
+    one, other = sample.systems
+    columns = [
+        Column("judge", text=True),
+        *(Column(sign) for sign in (">", "=", "<")),
+        Column("verdicts"),
+        Column("p, sentences"),
+        Column("p, documents"),
+    ]
+    sizes = f"{len(sample.documents):,} documents, {len(sample.sentences):,} sentences"
+    table = Table(f"{one} against {other}, judged by people: {sizes}", columns, notes=_notes(summary))
+    for row in (*summary.rows, summary.overall):
+        shares = (f"{share:.1f} %" for share in row.shares)
+        chances = (_p(signs.p) for signs in (row.sentence_signs, row.document_signs))
+        table.add(row.name, *shares, f"{row.judgements:,}", *chances, rule=row is summary.overall)
+    return table
+
+
+def _notes(summary: Summary) -> list[str]:
+    sample, agreement = summary.sample, summary.agreement
+    one, other = sample.systems
+    notes = [f">: {one} is better than {other}; =: they are equal; <: {one} is worse."]
+    same = len(sample.sentences) - len(sample.questions)
+    if same:
+        notes.append(f"{same:,} sentences are the same in both: nobody was asked about them, they count as equal.")
+    notes.append(
+        "p: sign test, exact and two-sided, ties left out. Overall, a sentence or a document counts for the system "
+        "that most verdicts prefer. Sentences of a document are not independent of each other, which makes p by "
+        "sentences too small: go by documents."
+    )
+    if len(summary.rows) == 1:
+        notes.append("One judge: there is no agreement to measure.")
+    elif math.isnan(agreement.kappa):
+        notes.append("Fleiss' kappa: not defined, as no sentence was judged by all, or all verdicts were the same.")
+    else:
+        notes.append(
+            f"Fleiss' kappa: {agreement.kappa:.2f}, over the {summary.agreed_on:,} sentences that differ and that all "
+            f"{len(summary.rows)} judged ({100 * agreement.observed:.1f} % agreement, "
+            f"{100 * agreement.expected:.1f} % by chance)."
+        )
+    notes.append(
+        f"Of two translations the first was preferred {summary.places[0]:,} times, the second {summary.places[1]:,}."
+    )
+    if summary.unfinished:
+        notes.append(f"Not finished: {', '.join(row.name for row in summary.unfinished)}.")
+    return notes
+
+
+def _p(value: float) -> str:
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def figures(summary: Summary) -> dict[str, Any]:
+    sample, agreement = summary.sample, summary.agreement
+    return {
+        "systems": sample.systems,
+        "seed": sample.seed,
+        "documents": len(sample.documents),
+        "sentences": len(sample.sentences),
+        "same": len(sample.sentences) - len(sample.questions),
+        "judges": [_row_figures(row) for row in summary.rows],
+        "overall": _row_figures(summary.overall),
+        "agreement": {
+            **{name: None if math.isnan(value) else value for name, value in asdict(agreement).items()},
+            "sentences": summary.agreed_on,
+        },
+        "places": dict(zip((FIRST, SECOND), summary.places, strict=True)),
+        "notes": _notes(summary),
+    }
+
+
+def _row_figures(row: Row) -> dict[str, Any]:
+    shares = dict(zip(("better", "equal", "worse"), row.shares, strict=True))
+    return {**asdict(row), "judgements": row.judgements, "percent": shares}
+
+
+_COLUMNS = (
+    *("judge", "document", "sentence", "system_a", "system_b", "source", "translation_a", "translation_b"),
+    *("better", "shown_first", "asked", "time", "revisions"),
+)
+
+
+def as_csv(store: Store, judges: Sequence[str] = ()) -> str:
+    """A row a judge and sentence, those that nobody was asked about as well; of a revised judgement the last."""
+    sample = store.sample
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(_COLUMNS)
+    for name, own in chosen_judgements(store, judges).items():
+        said = {judgement.place: judgement for judgement in own}
+        for place in sorted((*said, *same_passed(sample, said)), key=astuple):
+            document, here = sample.documents[place.document], place.position
+            texts = (document.source[here], *(output[here] for output in document.outputs))
+            verdict: tuple[object, ...] = ("equal", "", "no", "", "")
+            if judgement := said.get(place):
+                better = "equal" if judgement.better is None else "ab"[judgement.better]
+                verdict = (better, "ab"[judgement.first_system], "yes", judgement.time, judgement.revisions)
+            writer.writerow((name, document.id, here + 1, *sample.systems, *texts, *verdict))
+    return out.getvalue()

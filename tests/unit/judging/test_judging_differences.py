@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docnmt.judging.differences import differences
+from docnmt.judging.app import differences
 
 
 def marked(one: str, other: str) -> tuple[list[str], list[str]]:
