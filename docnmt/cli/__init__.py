@@ -9,37 +9,11 @@ import warnings
 from collections.abc import Sequence
 
 from docnmt.base.errors import DocnmtError, Interrupted
-from docnmt.cli import (
-    context_gain,
-    contrast,
-    corpus,
-    evaluation,
-    interop,
-    judging,
-    quantization,
-    serving,
-    shortlist,
-    tables,
-    training,
-    translation,
-)
+from docnmt.cli import context, corpus, evaluate, judge, model_tools, serve, tables, train, translate
 from docnmt.version import __version__
 
 # In the order of --help.
-VERBS = (
-    training,
-    corpus,
-    translation,
-    serving,
-    evaluation,
-    context_gain,
-    contrast,
-    tables,
-    judging,
-    quantization,
-    shortlist,
-    interop,
-)
+VERBS = (train, corpus, translate, serve, evaluate, context, tables, judge, model_tools)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

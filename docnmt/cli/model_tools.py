@@ -1,4 +1,4 @@
-"""`docnmt shortlist`: which words a model can need for a sentence."""
+"""`docnmt quantize`, `shortlist` and `export`: other forms of a model."""
 
 from __future__ import annotations
 
@@ -16,7 +16,51 @@ if TYPE_CHECKING:
     from docnmt.model_folder import ModelCard
 
 
+# ---- `docnmt quantize`: a small model folder for translating ----
+
+
 def add(verbs: Verbs) -> None:
+    _add_quantize(verbs)
+    _add_shortlist(verbs)
+    _add_export(verbs)
+
+
+def _add_quantize(verbs: Verbs) -> None:
+    quantize = verbs.add_parser(
+        "quantize",
+        help="write a model folder about a quarter as large, its matrices in int8",
+        description="All verbs but train take the folder as they take any model.",
+    )
+    quantize.add_argument("model", metavar="MODEL")
+    quantize.add_argument("-o", "--output", default="", metavar="FOLDER", help="default: MODEL-int8")
+    add_json(quantize)
+    quantize.set_defaults(run=run_quantize)
+
+
+def run_quantize(options: argparse.Namespace) -> None:
+    from dataclasses import asdict
+    from pathlib import Path
+
+    from rich.console import Console
+
+    from docnmt.base.files import write_json
+    from docnmt.model_folder import quantize_folder
+
+    check_outputs(options.json)
+    folder = Path(options.model)
+    named = folder if folder.name not in ("", "..") else folder.resolve()
+    out = Path(options.output or named.with_name(f"{named.name}-int8"))
+    done = quantize_folder(folder, out)
+    if options.json:
+        write_json(options.json, {"model": str(folder), "int8": str(out), **asdict(done)})
+    print(f"int8 model: {out}")
+    done.table().print(Console())
+
+
+# ---- `docnmt shortlist`: which words a model can need for a sentence ----
+
+
+def _add_shortlist(verbs: Verbs) -> None:
     shortlist = verbs.add_parser(
         "shortlist",
         help="learn which words a sentence can need, so that a CPU looks at no others",
@@ -125,3 +169,29 @@ def _documents(data: DataConfig, roles: Iterable[str], progress: Progress) -> It
             yield from progress.track(found, f"read {files.title}", unit="sentences", size=len)
     if isinstance(on_bad, SkipBad) and on_bad.counts:
         progress.say(on_bad.report())
+
+
+# ---- `docnmt export`: a model for another program ----
+
+
+def _add_export(verbs: Verbs) -> None:
+    export = verbs.add_parser(
+        "export",
+        help="write a sentence model for CTranslate2",
+        description="Writes a folder that CTranslate2 loads, with the sub-word models beside it. Of a document model "
+        "it is the sentence model inside: CTranslate2 knows no context. A shortlist becomes its vocabulary map.",
+    )
+    export.add_argument("model", metavar="MODEL")
+    export.add_argument("folder", metavar="DIR", help="to be made")
+    export.add_argument("--quantization", default="float32", help="float32 (default), int8, int8_float32 or int16")
+    export.set_defaults(run=run_export)
+
+
+def run_export(options: argparse.Namespace) -> None:
+    from docnmt.interop.ctranslate2 import export
+    from docnmt.model_folder import load_card
+
+    if load_card(options.model).context.active:
+        print("a document model: what is written is the sentence model inside, without its context")
+    export(options.model, options.folder, options.quantization)
+    print(f"model for CTranslate2: {options.folder}")
