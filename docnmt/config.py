@@ -18,7 +18,6 @@ from typing import Any, ClassVar, TypeVar
 from docnmt.base.errors import DocnmtError
 from docnmt.base.lines import CorpusFiles
 from docnmt.document import ContextSpec
-from docnmt.systems import SYSTEMS
 
 
 @dataclass(frozen=True)
@@ -56,8 +55,7 @@ class ModelConfig:
     max_length: int = 512  # longest sentence in pieces; a longer one is translated in parts
 
     def __post_init__(self) -> None:
-        _one_of("model.kind", self.kind, tuple(dict.fromkeys(model for model, _ in SYSTEMS)))
-        _one_of("model.tie", self.tie, ("none", "target", "all"))
+        one_of("model.tie", self.tie, ("none", "target", "all"))
         for name in ("width", "filter_width", "heads", "encoder_layers", "decoder_layers"):
             _at_least(f"model.{name}", getattr(self, name), 1)
         _share("model.dropout", self.dropout)
@@ -85,10 +83,9 @@ class ContextConfig:
     topic_words: int = 200  # "cache": words of the topic beside them; 0: none
 
     def __post_init__(self) -> None:
-        _one_of("context.kind", self.kind, tuple(dict.fromkeys(kind for _, kind in SYSTEMS)))
-        _one_of("context.integration", self.integration, ("encoder", "decoder", "both", "none"))
-        _one_of("context.connection", self.connection, ("gate", "residual"))
-        _one_of("context.start", self.start, ("paper", "sentence"))
+        one_of("context.integration", self.integration, ("encoder", "decoder", "both", "none"))
+        one_of("context.connection", self.connection, ("gate", "residual"))
+        one_of("context.start", self.start, ("paper", "sentence"))
         _at_least("context.max_tokens", self.max_tokens, 2)
         for name in ("previous", "following"):
             _at_least(f"context.{name}", getattr(self, name), 0)
@@ -147,7 +144,7 @@ class SentenceStepConfig(StepConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _one_of("sentence.corpora", self.corpora, ("all", "documents"))
+        one_of("sentence.corpora", self.corpora, ("all", "documents"))
 
 
 @dataclass(frozen=True)
@@ -161,7 +158,7 @@ class DocumentStepConfig(StepConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _one_of("document.context_from", self.context_from, ("own", "shuffled", "none"))
+        one_of("document.context_from", self.context_from, ("own", "shuffled", "none"))
         _at_least("document.batches_for", self.batches_for, -1)
 
 
@@ -172,7 +169,7 @@ class ValidationConfig:
     beam: int = 1  # for these translations; 1 is greedy
 
     def __post_init__(self) -> None:
-        _one_of("validation.metric", self.metric, ("loss", "bleu"))
+        one_of("validation.metric", self.metric, ("loss", "bleu"))
         _at_least("validation.beam", self.beam, 1)
         if self.metric == "bleu" and not self.decode:
             raise DocnmtError('validation.metric = "bleu" needs translations\n  Set validation.decode = true.')
@@ -222,9 +219,6 @@ class Recipe:
 
     def __post_init__(self) -> None:
         _at_least("seed", self.seed, 0)
-        if (self.model.kind, self.context.kind) not in SYSTEMS:
-            known = ", ".join(kind for model, kind in SYSTEMS if model == self.model.kind)
-            raise DocnmtError(f"context.kind {self.context.kind!r} is not there for {self.model.kind}\n  Use {known}.")
 
 
 def load_recipe(path: str | Path, settings: Iterable[str] = ()) -> Recipe:
@@ -324,7 +318,8 @@ def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
+def one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
+    """Refuses a value that is none of the choices, with the nearest of them."""
     if value not in choices:
         near = difflib.get_close_matches(value, choices, n=1)
         hint = f"Did you mean {near[0]!r}?" if near else f"Choose from {', '.join(choices)}."

@@ -71,7 +71,7 @@ _IN_SENTENCE = re.compile(f"[\n{_FORBIDDEN}]")
 _UNDECODED = re.compile("[\ud800-\udfff]")
 
 # In UTF-16, which translation memories come in, broken pairs have no escape of their own: they become a lone surrogate.
-_HALF = "docnmt.half"
+_HALF = "half"
 codecs.register_error(_HALF, lambda error: ("\ud800", cast(UnicodeDecodeError, error).end))
 
 

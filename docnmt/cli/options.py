@@ -88,8 +88,11 @@ def languages_of(options: argparse.Namespace) -> tuple[str, str]:
 
 def recipe_of(options: argparse.Namespace) -> Recipe:
     from docnmt.config import load_recipe
+    from docnmt.systems import check_kinds
 
     settings = list(options.set)
     if getattr(options, "skip_bad", False):
         settings.append("data.skip_bad=true")
-    return load_recipe(options.recipe, settings)
+    recipe = load_recipe(options.recipe, settings)
+    check_kinds(recipe.model.kind, recipe.context.kind)
+    return recipe

@@ -56,11 +56,12 @@ def run_translate(options: argparse.Namespace) -> None:
 
     from docnmt.base.progress import Progress
     from docnmt.decoding.file_batch import translate_files
+    from docnmt.decoding.files import FileMachine, languages_of
     from docnmt.decoding.glossary import Glossary
     from docnmt.decoding.jobs import count_sentences, is_corpus, output_paths, translate_stream
     from docnmt.decoding.translator import load
     from docnmt.documents.segment import PACKED, kind_of
-    from docnmt.documents.translate import FileSentences, languages_of, read_bytes
+    from docnmt.documents.translate import FileSentences, read_bytes
     from docnmt.model_folder import model_key
 
     rank, size = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
@@ -97,7 +98,7 @@ def run_translate(options: argparse.Namespace) -> None:
                 )
             file = FileSentences(read_bytes(with_layout[0]), with_layout[0], languages_of(translator))
             with progress.bar("translate", len(file), "sentences") as tick:
-                translated = file.translated(translator, chosen, tick)
+                translated = file.translated(FileMachine(translator, chosen), tick)
             sys.stdout.flush()
             sys.stdout.buffer.write(translated)
         else:

@@ -23,12 +23,11 @@ from docnmt.base.errors import BadInput, DocnmtError
 from docnmt.base.files import write_atomically, write_json
 from docnmt.base.lines import MAX_CHARACTERS, STDIN, Flaw, InputFile
 from docnmt.corpus.read import detect_source_format, read_source
+from docnmt.decoding.files import FileWork, languages_of
 from docnmt.decoding.results import Changes, Options, TranslatedDocument
 from docnmt.decoding.translator import Translator
 from docnmt.document import Document
-from docnmt.documents.parts import FileWork
 from docnmt.documents.segment import is_document
-from docnmt.documents.translate import languages_of
 
 BLOCK = 2048  # sentences
 POLL_SECONDS = 0.5

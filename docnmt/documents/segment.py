@@ -54,7 +54,7 @@ class FileText(Protocol):
 # The module of this package that reads a kind: it has read(data, name, languages) -> FileText. `name` is the file's,
 # for errors; `languages` are those of source and target, "" where not known.
 KINDS: dict[str, str] = {
-    ".txt": "plain",
+    ".txt": "text",
     ".md": "markdown",
     ".markdown": "markdown",
     ".html": "html",

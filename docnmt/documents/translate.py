@@ -1,6 +1,7 @@
-"""A file through a translator: its segments into sentences, these into another language, and back into the file.
+"""A file in another language: its segments into sentences, these through a machine, and back into the file.
 
->>> docnmt.documents.translate_file(translator, "letter.docx", "lettre.docx")
+Nothing here knows of models: what translates and aligns is handed in (`Machine`; decoding/files.py has the one that is
+used).
 """
 
 from __future__ import annotations
@@ -10,19 +11,13 @@ import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack, cast
+from typing import Protocol
 
 from docnmt.base.errors import DocnmtError
-from docnmt.base.files import write_atomically
-from docnmt.document import Document
 from docnmt.documents.marks import Links, place
 from docnmt.documents.placeholders import Bare, counts, find, put_back, take_out, without
 from docnmt.documents.segment import FileText, Mark, Segment, read_document
 from docnmt.text.sentences import split
-
-if TYPE_CHECKING:
-    from docnmt.decoding.results import Changes, Options
-    from docnmt.decoding.translator import Translator
 
 LARGEST = 256 << 20  # bytes
 BLOCK = 256  # sentences translated at a time: what is lost at most when a long file is stopped
@@ -44,40 +39,43 @@ class Translated:
     marks: tuple[Mark, ...] = ()
 
 
-class FileSentences:
-    """A file that was read, as sentences."""
+class Machine(Protocol):
+    def translate(
+        self, name: str, sentences: Sequence[str], block: range, wanted: Mapping[int, str]
+    ) -> Mapping[int, str]:
+        """Sentences of a block of the document `name`, given as they are to be read; the others are context only."""
+        ...
 
-    def __init__(self, data: bytes, name: str, languages: tuple[str, str]):
-        self.name, self.languages = name, languages
-        self.file: FileText = _read(data, name, languages)
-        self.sentences: list[Sentence] = []
-        self.segments: list[tuple[Segment, int, str]] = []  # with its number of sentences, and the space after them
-        for segment in self.file.segments:
-            sentences, rest = sentences_of(segment, languages[0])
-            self.sentences += sentences
-            self.segments.append((segment, len(sentences), rest))
-        self.texts = [sentence.text for sentence in self.sentences]
+    def align(self, pairs: Sequence[tuple[str, str]]) -> Sequence[Links]:
+        """The words that belong together, for each sentence and its translation."""
+        ...
+
+
+class Sentences:
+    """Sentences that are translated with their placeholders kept and their marks at the right words."""
+
+    def __init__(self, name: str, sentences: Sequence[Sentence]):
+        self.name, self.sentences = name, sentences
+        self.texts = [sentence.text for sentence in sentences]
 
     def __len__(self) -> int:
         return len(self.sentences)
 
-    def blocks(self) -> Iterator[range]:
-        """A file without sentences has a block, too: there is something to write."""
-        for start in range(0, max(1, len(self)), BLOCK):
-            yield range(start, min(start + BLOCK, len(self)))
-
-    def translate(self, translator: Translator, block: range, options: Options) -> list[Translated]:
-        """The sentences of a block, in the context of the whole file."""
+    def translate(self, machine: Machine, block: range) -> list[Translated]:
+        """The sentences of a block, in the context of all."""
         wanted = {n: self.texts[n] for n in block if self.sentences[n].translate}
-        found = self._decode(translator, block, wanted, options)
+        found = self._through(machine, block, wanted)
         spoilt = [n for n, text in found.items() if counts(text) != counts(self.texts[n])]
         bare = {n: take_out(self.texts[n], find(self.texts[n]), self.sentences[n].marks) for n in spoilt}
-        again = self._decode(translator, block, {n: bare[n].text for n in spoilt}, options)
+        again = self._through(machine, block, {n: bare[n].text for n in spoilt})
         found |= {n: without(text).strip() for n, text in again.items()}
-        return self.marked(translator, block, found, bare)
+        return self.marked(machine, block, found, bare)
+
+    def _through(self, machine: Machine, block: range, wanted: Mapping[int, str]) -> dict[int, str]:
+        return dict(machine.translate(self.name, self.texts, block, wanted)) if wanted else {}
 
     def marked(
-        self, translator: Translator, block: range, texts: Mapping[int, str], bare: Mapping[int, Bare]
+        self, machine: Machine, block: range, texts: Mapping[int, str], bare: Mapping[int, Bare]
     ) -> list[Translated]:
         """Translations of sentences of a block with the marks at their words; `bare` are those sentences that were
         translated without their placeholders, which are put back. The others stay as they are."""
@@ -85,7 +83,7 @@ class FileSentences:
         for n, text in texts.items():
             if text and (n in bare or self.sentences[n].marks):
                 pairs[n] = (bare[n].text if n in bare else self.texts[n], text)
-        links = dict(zip(pairs, _align(translator, list(pairs.values())), strict=True))
+        links = dict(zip(pairs, machine.align(list(pairs.values())), strict=True)) if pairs else {}
 
         done = []
         for n in block:
@@ -101,14 +99,32 @@ class FileSentences:
             done.append(Translated(text, tuple(mark for _, mark in marks)))
         return done
 
-    def translated(
-        self, translator: Translator, options: Options, tick: Callable[[int], object] = lambda count: None
-    ) -> bytes:
+
+class FileSentences(Sentences):
+    """A file that was read, as sentences."""
+
+    def __init__(self, data: bytes, name: str, languages: tuple[str, str]):
+        self.languages = languages
+        self.file: FileText = _read(data, name, languages)
+        found: list[Sentence] = []
+        self.segments: list[tuple[Segment, int, str]] = []  # with its number of sentences, and the space after them
+        for segment in self.file.segments:
+            sentences, rest = sentences_of(segment, languages[0])
+            found += sentences
+            self.segments.append((segment, len(sentences), rest))
+        super().__init__(name, found)
+
+    def blocks(self) -> Iterator[range]:
+        """A file without sentences has a block, too: there is something to write."""
+        for start in range(0, max(1, len(self)), BLOCK):
+            yield range(start, min(start + BLOCK, len(self)))
+
+    def translated(self, machine: Machine, tick: Callable[[int], object] = lambda count: None) -> bytes:
         """All of the file in one go."""
 
         def sentences() -> Iterator[Translated]:
             for block in self.blocks():
-                yield from self.translate(translator, block, options)
+                yield from self.translate(machine, block)
                 tick(len(block))
 
         return self.write(sentences())
@@ -120,26 +136,6 @@ class FileSentences:
             pieces = [(next(source), next(translations)) for _ in range(count)]
             segments.append(joined(segment, pieces, rest, self.languages))
         return self.file.write(segments)
-
-    def _decode(
-        self, translator: Translator, block: range, wanted: Mapping[int, str], options: Options
-    ) -> dict[int, str]:
-        """Translates some sentences of a block, given as they are to be read; the others are context only."""
-        if not wanted:
-            return {}
-        rule = translator.rule(options.context)
-        first = max(0, block.start - rule.spec.previous) if rule else block.start
-        last = min(len(self), block.stop + rule.spec.following) if rule else block.stop
-        changes = cast("Changes", vars(options))
-        around = tuple(self.texts[first:last])
-        if rule is not None and rule.remembers:  # it needs its own translations of the sentences before
-            document = Document(self.name, tuple(wanted.get(n, self.texts[n]) for n in range(first, last)))
-            (result,) = translator.translate_documents([document], **changes)
-        else:  # an empty sentence costs nothing
-            document = Document(self.name, tuple(wanted.get(n, "") for n in range(first, last)))
-            contexts = [Document(self.name, around)]
-            (result,) = translator.translate_documents([document], context_from=contexts, **changes)
-        return {n: result.sentences[n - first].text.strip() for n in wanted}
 
 
 def _read(data: bytes, name: str, languages: tuple[str, str]) -> FileText:
@@ -252,35 +248,6 @@ def _gap(gap: str, languages: tuple[str, str]) -> str:
     if target and not source:
         return "" if gap.isspace() and gap.strip(" \u00a0\u202f") == "" else gap
     return gap
-
-
-def _align(translator: Translator, pairs: list[tuple[str, str]]) -> Sequence[Links]:
-    if not pairs:
-        return []
-    from docnmt.decoding.alignment import align
-
-    return align(translator, pairs)
-
-
-# ---- from file to file ----
-
-
-def languages_of(translator: Translator) -> tuple[str, str]:
-    return translator.card.source_language, translator.card.target_language
-
-
-def translate_bytes(translator: Translator, data: bytes, name: str, **changes: Unpack[Changes]) -> bytes:
-    """The file `data`, whose kind its name tells, in the other language."""
-    options = replace(translator.options, **changes)
-    return FileSentences(data, name, languages_of(translator)).translated(translator, options)
-
-
-def translate_file(translator: Translator, path: str | Path, out: str | Path, **changes: Unpack[Changes]) -> None:
-    if Path(out).exists() and os.path.samefile(path, out):
-        raise DocnmtError(f"{path}: would be written over by its own translation\n  Give another name.")
-    data = translate_bytes(translator, read_bytes(path), str(path), **changes)
-    with write_atomically(out, binary=True) as file:
-        file.write(data)
 
 
 def read_bytes(path: str | Path) -> bytes:

@@ -17,8 +17,8 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from docnmt.decoding.files import translate_bytes
 from docnmt.documents.segment import KINDS, PACKED, is_document, kind_of
-from docnmt.documents.translate import translate_bytes
 from docnmt.serving.excerpts import options
 from docnmt.serving.openapi import description
 from docnmt.serving.pool import Pool

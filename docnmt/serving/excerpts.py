@@ -6,10 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
+from docnmt.decoding.alignment import align
 from docnmt.decoding.results import OFF, Options, TranslatedSentence
 from docnmt.document import ContextSpec, Document, context_positions
+from docnmt.documents.marks import Links
 from docnmt.documents.placeholders import without
-from docnmt.documents.translate import FileSentences, Sentence, Translated
+from docnmt.documents.translate import Sentence, Sentences, Translated
 
 if TYPE_CHECKING:
     from docnmt.decoding.results import Changes
@@ -44,10 +46,10 @@ def translate_excerpts(
 ) -> list[list[TranslatedSentence]]:
     """For each excerpt the translations of its places."""
     texts = [excerpt.sentences[place] for excerpt in excerpts for place in excerpt.places]
-    batch = Batch([Sentence(text, translate=any(map(str.isalpha, without(text)))) for text in texts], excerpts)
-    ranked = batch.ranked(translator, options(translator, context, nbest))
-    found = iter(zip(*ranked, strict=True))
-    scores = iter(batch.scores())
+    sentences = [Sentence(text, translate=any(map(str.isalpha, without(text)))) for text in texts]
+    machine = ExcerptMachine(translator, options(translator, context, nbest), excerpts)
+    found = iter(zip(*ranked(machine, sentences), strict=True))
+    scores = iter(machine.scores())
     return [[_joined(next(found), next(scores)) for _ in excerpt.places] for excerpt in excerpts]
 
 
@@ -59,52 +61,53 @@ def _joined(ranked: tuple[Translated, ...], scores: tuple[float, ...]) -> Transl
     return TranslatedSentence(tuple(each.text for each in ranked[: len(scores)]), scores)
 
 
-class Batch(FileSentences):
-    """Sentences from many places, looked after like those of a file: placeholders are kept, marks find their words."""
+def ranked(machine: ExcerptMachine, sentences: Sequence[Sentence]) -> list[list[Translated]]:
+    """The best translations of all sentences, their second best, and so on. Where there are no more, the last."""
+    batch = Sentences("", sentences)
+    found = []
+    for rank in range(machine.options.nbest):
+        machine.rank = rank
+        found.append(batch.translate(machine, range(len(batch))))
+    return found
 
-    def __init__(self, sentences: Sequence[Sentence], excerpts: Sequence[Excerpt]):
-        self.sentences, self.excerpts = list(sentences), excerpts
-        self.texts = [sentence.text for sentence in sentences]
+
+class ExcerptMachine:
+    """Translates the places of many excerpts, counted through, as if they were sentences of one file; of each the
+    translation of the rank at hand. All ranks of a text are found at once."""
+
+    def __init__(self, translator: Translator, options: Options, excerpts: Sequence[Excerpt]):
+        self.translator, self.options, self.excerpts, self.rank = translator, options, excerpts, 0
         self.at = [(n, place) for n, excerpt in enumerate(excerpts) for place in excerpt.places]
         self._first: dict[int, TranslatedSentence] = {}  # of the sentences as they are
         self._known: dict[tuple[int, str], TranslatedSentence] = {}  # of what was read in their places
-        self._rank = 0
-
-    def ranked(self, translator: Translator, options: Options) -> list[list[Translated]]:
-        """The best translations of all sentences, their second best, and so on. Where there are no more, the last."""
-        found = []
-        for self._rank in range(options.nbest):
-            found.append(self.translate(translator, range(len(self)), options))
-        return found
 
     def scores(self) -> list[tuple[float, ...]]:
-        """Of all sentences, once they are translated; as many as there are different translations."""
-        return [self._first[n].scores if n in self._first else (0.0,) for n in range(len(self))]
+        """Of all places, once they are translated; as many as there are different translations."""
+        return [self._first[n].scores if n in self._first else (0.0,) for n in range(len(self.at))]
 
-    def _decode(
-        self, translator: Translator, block: range, wanted: Mapping[int, str], options: Options
-    ) -> dict[int, str]:
-        """The translations of the rank at hand; all ranks of a text are found at once."""
+    def translate(self, name: str, sentences: Sequence[str], block: range, wanted: Mapping[int, str]) -> dict[int, str]:
         new = {n: text for n, text in wanted.items() if (n, text) not in self._known}
-        for n, sentence in self._decoded(translator, new, options).items():
+        for n, sentence in self._decoded(new).items():
             self._known[n, new[n]] = sentence
             self._first.setdefault(n, sentence)
         ranked = {n: self._known[n, text].texts for n, text in wanted.items()}
-        return {n: texts[min(self._rank, len(texts) - 1)].strip() for n, texts in ranked.items()}
+        return {n: texts[min(self.rank, len(texts) - 1)].strip() for n, texts in ranked.items()}
 
-    def _decoded(
-        self, translator: Translator, wanted: Mapping[int, str], options: Options
-    ) -> dict[int, TranslatedSentence]:
+    def align(self, pairs: Sequence[tuple[str, str]]) -> Sequence[Links]:
+        return align(self.translator, pairs)
+
+    def _decoded(self, wanted: Mapping[int, str]) -> dict[int, TranslatedSentence]:
         chosen = sorted({self.at[n][0] for n in wanted})
         contexts = [Document(str(n), self.excerpts[n].sentences) for n in chosen]
         read = {self.at[n]: text for n, text in wanted.items()}
-        rule = translator.rule(options.context)
+        rule = self.translator.rule(self.options.context)
         in_order = rule is not None and rule.remembers  # it needs its own translations of the other sentences
         documents = [
             Document(str(n), tuple(read.get((n, i), s if in_order else "") for i, s in enumerate(context.sentences)))
             for n, context in zip(chosen, contexts, strict=True)
         ]
-        changes = cast("Changes", vars(options))
-        results = translator.translate_documents(documents, context_from=None if in_order else contexts, **changes)
+        changes = cast("Changes", vars(self.options))
+        context_from = None if in_order else contexts
+        results = self.translator.translate_documents(documents, context_from=context_from, **changes)
         found = dict(zip(chosen, results, strict=True))
         return {n: found[self.at[n][0]].sentences[self.at[n][1]] for n in wanted}

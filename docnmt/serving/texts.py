@@ -6,8 +6,9 @@ import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from docnmt.documents.translate import FileSentences, Translated, languages_of
-from docnmt.serving.excerpts import Batch, options, whole
+from docnmt.decoding.files import languages_of
+from docnmt.documents.translate import FileSentences, Translated
+from docnmt.serving.excerpts import ExcerptMachine, options, ranked, whole
 from docnmt.serving.pool import Pool
 from docnmt.serving.worker import ModelInfo
 
@@ -54,5 +55,6 @@ async def translate_texts(
 def translate_html(translator: Translator, texts: Sequence[str], context: bool, nbest: int) -> list[list[str]]:
     """All strings in their best translations, in their second best ..."""
     document = Texts(texts, "html", languages_of(translator))
-    batch = Batch(document.sentences, [whole([sentence.text for sentence in document.sentences])])
-    return [document.joined(each) for each in batch.ranked(translator, options(translator, context, nbest))]
+    excerpt = whole([sentence.text for sentence in document.sentences])
+    machine = ExcerptMachine(translator, options(translator, context, nbest), [excerpt])
+    return [document.joined(each) for each in ranked(machine, document.sentences)]

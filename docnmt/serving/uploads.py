@@ -9,11 +9,12 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Protocol
 
 from docnmt.base.errors import DocnmtError
+from docnmt.decoding.files import FileMachine, languages_of
 from docnmt.decoding.jobs import Placed, read_placed, renderer
 from docnmt.decoding.results import TranslatedDocument, TranslatedSentence
 from docnmt.decoding.translator import Translator
 from docnmt.documents.segment import is_document
-from docnmt.documents.translate import FileSentences, languages_of
+from docnmt.documents.translate import FileSentences
 
 MOST = 10_000  # sentences: beyond that a page is no help, to its reader and to the browser
 
@@ -86,11 +87,12 @@ class LaidOut:
         return [{"id": "", "sentences": sentences}]
 
     def written(self, translator: Translator, texts: Texts) -> bytes:
+        machine = FileMachine(translator, translator.options)
         given = {n: text for n, text in enumerate(texts) if text and self.file.sentences[n].translate}
         done = (
             sentence
             for block in self.file.blocks()
-            for sentence in self.file.marked(translator, block, {n: given[n] for n in block if n in given}, {})
+            for sentence in self.file.marked(machine, block, {n: given[n] for n in block if n in given}, {})
         )
         return self.file.write(done)
 

@@ -10,6 +10,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from docnmt.base.errors import DocnmtError
+from docnmt.config import one_of
+
 if TYPE_CHECKING:
     from docnmt.systems.interface import System
 
@@ -27,6 +30,15 @@ SYSTEMS: dict[tuple[str, str], str] = {
 }
 
 
+def check_kinds(model_kind: str, context_kind: str) -> None:
+    one_of("model.kind", model_kind, tuple(dict.fromkeys(model for model, _ in SYSTEMS)))
+    one_of("context.kind", context_kind, tuple(dict.fromkeys(kind for _, kind in SYSTEMS)))
+    if (model_kind, context_kind) not in SYSTEMS:
+        known = ", ".join(kind for model, kind in SYSTEMS if model == model_kind)
+        raise DocnmtError(f"context.kind {context_kind!r} is not there for {model_kind}\n  Use {known}.")
+
+
 def system_of(model_kind: str, context_kind: str) -> System:
+    check_kinds(model_kind, context_kind)
     module, _, name = SYSTEMS[model_kind, context_kind].partition(":")
     return getattr(import_module(module), name or "SYSTEM")

@@ -118,9 +118,8 @@ class Server:
 
 def translated(data: bytes, name: str, say: Callable[[str], str]) -> bytes:
     """A file whose sentences are translated by `say`."""
-    import docnmt.decoding.alignment as alignment
+    import docnmt.decoding.files as files
     from docnmt.decoding.results import Options, TranslatedDocument, TranslatedSentence
-    from docnmt.documents import translate_bytes
 
     def translate_documents(documents: Any, **_: Any) -> Any:
         for document in documents:
@@ -133,12 +132,12 @@ def translated(data: bytes, name: str, say: Callable[[str], str]) -> bytes:
         rule=lambda context: None,
         translate_documents=translate_documents,
     )
-    original = alignment.align
-    alignment.align = lambda _, pairs: [_same_words(*pair) for pair in pairs]  # type: ignore[assignment]
+    original = files.align
+    files.align = lambda _, pairs: [_same_words(*pair) for pair in pairs]  # type: ignore[assignment]
     try:
-        return translate_bytes(fake, data, name)
+        return files.translate_bytes(fake, data, name)
     finally:
-        alignment.align = original
+        files.align = original
 
 
 def _same_words(source: str, target: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:

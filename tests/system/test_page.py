@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from docnmt.decoding.files import translate_bytes
 from docnmt.decoding.translator import Translator, load
-from docnmt.documents import translate_bytes
 from docnmt.serving.explain import explain
 from tests.browser import open_browser
 from tests.office_files import docx, part_of

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 import docnmt.documents.translate as file_translation
+from docnmt.decoding.files import translate_bytes
 from docnmt.decoding.translator import Translator, load
-from docnmt.documents import KINDS, translate_bytes
+from docnmt.documents import KINDS
 from tests.system.conftest import Tiny, command, first_documents, in_two_processes, start_docnmt
 
 

@@ -61,7 +61,6 @@ def test_every_recipe_that_comes_along_loads(path):
         ("[model]\ndropout = true", "dropout: expected float, found True"),
         ("[data]\ndocuments = 3", "documents: expected a table, found 3"),
         ("[data]\ndocuments = [3]", "documents: expected a table, found 3"),
-        ('[context]\nkind = "attentoin"', "Did you mean 'attention'?"),
         ('[context]\nintegration = "x"', "Choose from encoder, decoder, both, none."),
         ('[context]\nconnection = "gates"', "Did you mean 'gate'?"),
         ('[context]\nstart = "papre"', "Did you mean 'paper'?"),

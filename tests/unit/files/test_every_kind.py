@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import docnmt.decoding.alignment
+import docnmt.decoding.files
 from docnmt.base.errors import DocnmtError
-from docnmt.documents import KINDS, read_document, translate_bytes
+from docnmt.decoding.files import translate_bytes
+from docnmt.documents import KINDS, read_document
 from docnmt.documents.placeholders import without
 from docnmt.documents.segment import is_document
 from tests.fake_translator import Fake, backwards
@@ -89,7 +90,7 @@ def suffix_of(kind: str) -> str:
 @pytest.fixture(autouse=True, scope="module")
 def no_links():
     patch = pytest.MonkeyPatch()
-    patch.setattr(docnmt.decoding.alignment, "align", lambda translator, pairs: [[] for _ in pairs])
+    patch.setattr(docnmt.decoding.files, "align", lambda translator, pairs: [[] for _ in pairs])
     yield
     patch.undo()
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from docnmt.base.errors import DocnmtError
 from docnmt.documents.layout import columns
-from docnmt.documents.plain import read, wrap
 from docnmt.documents.segment import Segment
+from docnmt.documents.text import read, wrap
 
 NOBODY = ("", "")
 PROSE = (

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import docnmt.decoding.alignment
+import docnmt.decoding.files
 import docnmt.documents.translate as translation
 from docnmt.base.errors import DocnmtError
-from docnmt.documents import KINDS, translate_bytes, translate_file
+from docnmt.decoding.files import translate_bytes, translate_file
+from docnmt.documents import KINDS
 from docnmt.documents.placeholders import counts, without
 from docnmt.documents.segment import Mark, Segment
 from docnmt.documents.translate import FileSentences, Translated, joined, sentences_of
@@ -21,7 +22,7 @@ from tests.fake_translator import Fake, backwards
 
 @pytest.fixture(autouse=True)
 def no_links(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(docnmt.decoding.alignment, "align", lambda translator, pairs: [[] for _ in pairs])
+    monkeypatch.setattr(docnmt.decoding.files, "align", lambda translator, pairs: [[] for _ in pairs])
 
 
 def text(data: str, say: Callable[[str], str], languages=("fr", "en"), **settings) -> str:

@@ -8,8 +8,8 @@ import json
 import pytest
 
 from docnmt.base.errors import DocnmtError
+from docnmt.decoding.files import translate_bytes
 from docnmt.decoding.translator import Translator
-from docnmt.documents import translate_bytes
 from docnmt.serving import uploads
 from docnmt.serving.uploads import read_upload, write_upload
 from tests.builders import loaded_model

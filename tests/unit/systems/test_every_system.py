@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from docnmt.systems import SYSTEMS
+from docnmt.base.errors import DocnmtError
+from docnmt.systems import SYSTEMS, system_of
 from tests.every_system import ALL, CASES
 from tests.system_checks import checks_of
 
@@ -24,3 +25,17 @@ def test_no_system_is_left_out():
 )
 def test_of_every_system(check, case):
     check(case)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "said"),
+    [
+        (("transformer", "attentoin"), "context.kind: 'attentoin' is not known\n  Did you mean 'attention'?"),
+        (("rnn", "none"), "model.kind: 'rnn' is not known"),
+        (("rnnsearch", "attention"), "is not there for rnnsearch\n  Use none, hierarchical, cache."),
+    ],
+)
+def test_a_system_that_is_not_there_is_refused(kinds, said):
+    with pytest.raises(DocnmtError) as refused:
+        system_of(*kinds)
+    assert said in str(refused.value)
