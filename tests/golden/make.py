@@ -6,7 +6,7 @@ import argparse
 import json
 from pathlib import Path
 
-from tests.golden import corpora, documents, models, verbs  # noqa: F401
+from tests.golden import corpora, documents, exchanges, models, verbs  # noqa: F401
 from tests.golden.record import RECORDS, SOURCES, fingerprint, known, machine, write_texts
 
 

@@ -96,7 +96,7 @@ def _set(settings: Sequence[str]) -> list[str]:
 
 def _workshop(recipe: str = RECIPE) -> None:
     done("corpus", "demo", "corpus", "--documents", 80, "--seed", 5)
-    for part, lines in (("dev", 12), ("test", 12)):
+    for part, lines in (("dev", 4), ("test", 12)):
         path = Path("corpus", f"{part}.tsv")
         path.write_text("".join(path.read_text(encoding="utf-8").splitlines(True)[:lines]), encoding="utf-8")
     Path("tiny.toml").write_text(recipe, encoding="utf-8")
@@ -167,9 +167,9 @@ def training_killed() -> Found:
 # ---- what a model says ----
 
 
-def _documents(sentences: int) -> list[docnmt.ParallelDocument]:
+def _documents(count: int, sentences: int) -> list[docnmt.ParallelDocument]:
     rows = [line.split("\t") for line in Path("corpus/test.tsv").read_text(encoding="utf-8").splitlines()]
-    names = list(dict.fromkeys(row[0] for row in rows))
+    names = list(dict.fromkeys(row[0] for row in rows))[:count]
     pairs = {name: [row[1:] for row in rows if row[0] == name][:sentences] for name in names}
     return [docnmt.ParallelDocument(n, *(tuple(p[i] for p in pairs[n]) for i in (0, 1))) for n in names]
 
@@ -196,12 +196,13 @@ ALL_WAYS: dict[str, dict[str, Any]] = {
 }
 
 
-def _says(folder: Path, sentences: int, ways: Sequence[str]) -> Found:
-    """Translations and scores by the Python API, of the first sentences of documents; and with foreign contexts."""
+def _says(folder: Path, size: tuple[int, int], ways: Sequence[str]) -> Found:
+    """Translations and scores by the Python API, of so many documents and their first sentences; `foreign` is with
+    contexts of other documents."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        translator, documents = docnmt.load(folder), _documents(sentences)
+        translator, documents = docnmt.load(folder), _documents(*size)
         foreign = _foreign(documents)
         sources, others = ([docnmt.Document(d.id, d.source) for d in each] for each in (documents, foreign))
         for name in ways:
@@ -247,11 +248,11 @@ def systems(name: str) -> Found:
             done("train", "tiny.toml", "--step", "document", *_set([*models, *chosen]))
             yield from ((f"train/{kind}", value) for kind, value in _trained(Path("run/document")))
             folder = Path("run/document/model")
-        yield from ((f"float32/{kind}", value) for kind, value in _says(folder, 2, ("own", "none", "foreign")))
+        yield from ((f"float32/{kind}", value) for kind, value in _says(folder, (2, 2), ("own", "none", "foreign")))
         said = command("quantize", folder, "-o", "int8", "--json", "sizes.json")
         assert said.code == 0, said.err
         yield "int8/sizes", Path("sizes.json").read_text(encoding="utf-8")
-        yield from ((f"int8/{kind}", value) for kind, value in _says(Path("int8"), 2, ("own",)))
+        yield from ((f"int8/{kind}", value) for kind, value in _says(Path("int8"), (2, 2), ("own",)))
 
 
 # ---- the model folder that was made once ----
@@ -261,7 +262,7 @@ def systems(name: str) -> Found:
 def model_folder() -> Found:
     with work_folder():
         _workshop()
-        yield from _says(MODEL, 5, [*ALL_WAYS, "foreign"])
+        yield from _says(MODEL, (3, 5), [*ALL_WAYS, "foreign"])
         test = "corpus/test.tsv"
         yield "command/translate", done("translate", MODEL, test)
         done("score", MODEL, test, "--json", "scores.json")

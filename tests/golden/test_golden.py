@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.golden import corpora, documents, models, verbs  # noqa: F401
+from tests.golden import corpora, documents, exchanges, models, verbs  # noqa: F401
 from tests.golden.record import RECORDS, SOURCES, known, machine, told
 
 
