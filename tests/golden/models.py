@@ -238,7 +238,7 @@ def systems(name: str) -> Found:
         settings, start = SYSTEMS[name], _sentence_model()
         models = [f"subwords.{side}_model={json.dumps(str(MODEL / f'{side}.spm'))}" for side in ("source", "target")]
         if "model.kind=rnnsearch" in settings:
-            base = ["context.kind=none", "model.kind=rnnsearch", "sentence.updates=30", "sentence.log_every=10"]
+            base = ["context.kind=none", "model.kind=rnnsearch", "sentence.updates=12"]
             done("train", "tiny.toml", "--step", "sentence", *_set([*models, *base]))
             yield from ((f"base/{kind}", value) for kind, value in _trained(Path("run/sentence")))
             start = Path("run/sentence/model")
@@ -251,7 +251,7 @@ def systems(name: str) -> Found:
         yield from ((f"float32/{kind}", value) for kind, value in _says(folder, (2, 2), ("own", "none", "foreign")))
         said = command("quantize", folder, "-o", "int8", "--json", "sizes.json")
         assert said.code == 0, said.err
-        yield "int8/sizes", Path("sizes.json").read_text(encoding="utf-8")
+        yield "int8/sizes", json.loads(Path("sizes.json").read_text(encoding="utf-8"))
         yield from ((f"int8/{kind}", value) for kind, value in _says(Path("int8"), (2, 2), ("own",)))
 
 
