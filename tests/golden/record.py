@@ -111,7 +111,7 @@ def differs(found: dict[str, Any], known: dict[str, Any], like: bool) -> str:
         return "text"
     pairs = list(zip(found.get("numbers", []), known.get("numbers", []), strict=True))
     worst = max((abs(one - other) / (abs(other) + 1e-2) for one, other in pairs), default=0.0)
-    if worst > 2e-3 or any(math.isnan(one) != math.isnan(other) for one, other in pairs):
+    if worst > 1e-2 or any(math.isnan(one) != math.isnan(other) for one, other in pairs):
         return f"numbers, by up to {worst:.2g} of their size"
     return "last digits" if like and found.get("exact") != known.get("exact") else ""
 

@@ -30,4 +30,6 @@ def test_last_digits_are_compared() -> None:
     """Elsewhere texts are the same and numbers nearly so."""
     others = {name for name in SOURCES if known(name)["machine"] != machine()}
     if others:
-        pytest.skip(f"records of another kind of machine: {', '.join(sorted(others))}; compared to 3 digits")
+        pytest.skip(
+            f"records of another kind of machine: {', '.join(sorted(others))}; numbers are compared to a hundredth"
+        )
