@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from docnmt.base.report import Column, Table, page
 from docnmt.decoding.translator import Translator
 from docnmt.document import ParallelDocument
+from docnmt.evaluation import static
 from docnmt.evaluation.context_gain import ContextGain, Domains, Encoded, Gain, Quality, WordGain, encode, own_contexts
 from docnmt.evaluation.context_trace import Trace, looks, spaced, traced
-from docnmt.evaluation.context_view import SCRIPT, STYLE
 from docnmt.evaluation.controls import NONE, REPEATED, SHUFFLED, TRUE
 from docnmt.evaluation.scores import FEW
 from docnmt.evaluation.significance import Interval
@@ -311,8 +311,8 @@ def context_gain_page(
             # "<" would end the element early, in a text that has "</script>"
             f'<script type="application/json" id="data">{_json(data)}</script>',
         ],
-        STYLE,
-        SCRIPT,
+        static("context-gain.css"),
+        static("context-gain.js"),
     )
 
 

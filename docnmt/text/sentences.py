@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import functools
 import re
+import tomllib
 from bisect import bisect_right
 from collections.abc import Sequence
-
-from docnmt.text.abbreviations import Words, words_of
+from dataclasses import dataclass
+from pathlib import Path
 
 LONGEST = 1000  # characters of a sentence; a longer one is cut where that hurts least
 
@@ -42,6 +43,33 @@ _QUOTE = re.compile("[“「『《”」』》]")
 _LONGEST_QUOTE = 200
 # Places to cut a sentence that is too long, the best first: after a mark and a space, after a wide mark, at a space.
 _CUTS = tuple(map(re.compile, (r"[;:,—–.!?)]\s+(?=\S)", "[，、；：—…]+", r"(?<!\s)\s+(?=\S)")))
+
+
+@dataclass(frozen=True)
+class Words:
+    """Words that tell whether a full stop ends a sentence: what each list is for stands in abbreviations.toml."""
+
+    always: frozenset[str]
+    often: frozenset[str]
+    numbered: frozenset[str]
+    starters: frozenset[str]
+    ordinals: bool
+
+
+@functools.cache
+def abbreviations() -> dict[str, dict[str, str]]:
+    return tomllib.loads((Path(__file__).parent / "abbreviations.toml").read_text(encoding="utf-8"))
+
+
+@functools.cache
+def words_of(language: str) -> Words:
+    common = abbreviations()["any"]
+    own = abbreviations().get(language, {})
+    always, often, numbered = (
+        frozenset(common[name].split()) | frozenset(own.get(name, "").split())
+        for name in ("always", "often", "numbered")
+    )
+    return Words(always, often, numbered, frozenset(own.get("starters", "").split()), bool(own.get("ordinals")))
 
 
 def split(text: str, language: str = "", whole: Sequence[tuple[int, int]] = ()) -> list[str]:

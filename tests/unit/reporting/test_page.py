@@ -44,7 +44,7 @@ def test_a_page_is_well_nested_and_says_what_it_is():
     assert text.startswith("<!doctype html>\n") and '<meta charset="utf-8">' in text
     assert text.count("<h1>Title</h1>") == text.count("<title>Title</title>") == 1
     assert text.index("<p>one</p>") < text.index("<table>") < text.index("<script>let x = 1</script>")
-    assert STYLE + "p { color: red; }" in text
+    assert STYLE.read_text(encoding="utf-8") + "p { color: red; }" in text
 
 
 def test_a_page_without_a_script_has_none():

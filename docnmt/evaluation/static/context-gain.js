@@ -1,51 +1,3 @@
-"""Style and script of the page of `docnmt context-gain`: draws the sentences that the page holds as JSON."""
-
-STYLE = """
-p.verdict { font-size: 1.1rem; font-weight: 600; max-width: 46rem; border-left: .25rem solid var(--accent);
-  padding-left: .8rem; }
-p.names { overflow-wrap: anywhere; margin: 0; }
-td:not(.text) { white-space: nowrap; }
-.tables { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 21rem), 1fr)); gap: 0 2rem;
-  align-items: start; }
-.tables td.text:first-child { min-width: 5rem; }
-summary { cursor: pointer; color: var(--accent); }
-.bar { display: flex; flex-wrap: wrap; gap: .5rem 1.5rem; align-items: center; margin: 1rem 0 .5rem; }
-.bar select, .bar input { font: inherit; color: var(--ink); background: var(--soft); border: 1px solid var(--line);
-  border-radius: .4rem; padding: .25rem .5rem; max-width: 100%; }
-#count, .legend { color: var(--dim); font-size: .9rem; }
-.legend .word { color: var(--ink); margin: 0 .1rem; padding: .1rem .3rem; }
-.card { border: 1px solid var(--line); border-radius: .6rem; padding: .7rem 1rem .9rem; margin: 1rem 0; }
-.card header { display: flex; flex-wrap: wrap; justify-content: space-between; gap: 0 1rem; font-size: .85rem;
-  color: var(--dim); overflow-wrap: anywhere; }
-.card header b { font-variant-numeric: tabular-nums; }
-.line { display: grid; grid-template-columns: 7.2rem 1fr; gap: .75rem; align-items: baseline; }
-.line > span { color: var(--dim); font-size: .8rem; text-align: right; }
-.line p { margin: .2rem 0; overflow-wrap: anywhere; }
-.context p, .translation p, .word.mark { color: var(--dim); }
-.open .context p, .open .context .mark { line-height: 2.3; color: var(--ink); }
-.target p { font-size: 1.1rem; line-height: 1.9; }
-.word { position: relative; border-radius: .25rem; padding: .1rem .06rem; margin: 0 -.06rem; }
-.word[role] { cursor: pointer; }
-.word.strong { text-decoration: underline 2px; text-underline-offset: .22em; text-decoration-color: var(--gain); }
-.word.strong.loss { text-decoration: underline 2px dotted; text-decoration-color: var(--loss); }
-.word.chosen, .word:focus-visible { outline: 2px solid var(--accent); }
-.word[data-weight]::after { content: attr(data-weight); position: absolute; left: 50%; top: 88%; transform:
-  translateX(-50%); font-size: .68rem; line-height: 1; color: var(--accent); font-variant-numeric: tabular-nums; }
-.word.mark { font-size: .8rem; }
-.answer { background: var(--soft); border-radius: .5rem; padding: .6rem .8rem; margin: .5rem 0; font-size: .92rem; }
-.answer p { margin: .1rem 0 .4rem; }
-.answer button { font: inherit; font-size: .85rem; color: var(--ink); background: var(--paper); cursor: pointer;
-  border: 1px solid var(--line); border-radius: .4rem; padding: .2rem .55rem; margin: .15rem .3rem .15rem 0;
-  font-variant-numeric: tabular-nums; }
-.answer button[aria-pressed=true] { border-color: var(--accent); box-shadow: inset 0 0 0 1px var(--accent); }
-.gate { display: inline-block; width: 2.6rem; height: .5rem; margin-left: .4rem; border-radius: .25rem;
-  background: var(--line); overflow: hidden; }
-.gate i { display: block; height: 100%; background: var(--accent); }
-@media (max-width: 40rem) { .line { grid-template-columns: 1fr; gap: 0; } .line > span { text-align: left;
-  margin-top: .4rem; } .card { padding: .6rem .7rem; } }
-"""
-
-SCRIPT = r"""
 "use strict";
 const data = JSON.parse(document.getElementById("data").textContent);
 const list = document.getElementById("sentences");
@@ -273,4 +225,3 @@ if (cards.length) {
   const gains = sentence.log.true.map((x, at) => x - sentence.log.none[at]);
   box.querySelectorAll(".target .word")[gains.indexOf(Math.max(...gains))].click();
 }
-"""
