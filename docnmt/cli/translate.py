@@ -64,9 +64,8 @@ def run_translate(options: argparse.Namespace) -> None:
     from docnmt.documents.translate import FileSentences, read_bytes
     from docnmt.model_folder import model_key
 
-    rank, size = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
-    if size > 1 and not options.output:
-        raise DocnmtError("several processes cannot share standard output\n  Name an output file with -o.")
+    if int(os.environ.get("WORLD_SIZE", 1)) > 1:
+        raise DocnmtError("docnmt translate is one process\n  Run it without torchrun, on a share of the files each.")
     if options.glossary_report and not options.glossary:
         raise DocnmtError("--glossary-report goes with a glossary\n  Name one with --glossary.")
     check_outputs(options.glossary_report)
@@ -83,14 +82,14 @@ def run_translate(options: argparse.Namespace) -> None:
     with_layout = [file for file in options.files if not is_corpus(file, options.format)]
     if with_layout and options.nbest > 1:
         raise DocnmtError(f"{with_layout[0]}: a file keeps one translation\n  --nbest goes with lines: --format text.")
-    progress = Progress(quiet=rank > 0)
+    progress = Progress()
     progress.say(f"decoding with {translator.way(chosen)}")
     with _terms_told(translator, options.glossary_report, progress) if glossary else nullcontext():
         if options.output:
             if "-" in options.files:
                 raise DocnmtError("-o goes with named files\n  Name an input file, or send standard output to a file.")
             paths, key = output_paths(options.files, options.output), model_key(options.model)
-            translate_files(translator, chosen, paths, options.format, key, progress, rank, size)
+            translate_files(translator, chosen, paths, options.format, key, progress)
         elif with_layout:
             if len(options.files) > 1 or kind_of(with_layout[0]) in PACKED:
                 raise DocnmtError(

@@ -35,8 +35,6 @@ def translate_files(
     format: str,
     model_key: str,
     progress: Progress,
-    rank: int = 0,
-    size: int = 1,
 ) -> None:
     """Translates each file into the one it is mapped to. Of several files those that fail are left out, and told in an
     error at the end."""
@@ -48,15 +46,14 @@ def translate_files(
             _look_at(outcomes[-1], format, translator, options)
     total = sum(outcome.sentences for outcome in outcomes if not outcome.error)
     try:
-        with progress.bar("translate", total // size, "sentences") as tick:
-            job = FileJob(translator, options, model_key, rank, size, tick)
+        with progress.bar("translate", total, "sentences") as tick:
+            job = FileJob(translator, options, model_key, tick)
             for outcome in (outcome for outcome in outcomes if not outcome.error):
                 started = time.monotonic()
-                # Of several processes one that fails must stop them all: the others wait for its blocks.
-                with _noted(outcome, alone or size > 1, progress):
+                with _noted(outcome, alone, progress):
                     job.translate(outcome.path, paths[outcome.path], format)
                 outcome.seconds = time.monotonic() - started
-            job.finish(progress.say)
+            job.finish()
     except KeyboardInterrupt:
         progress.say("stopped; the same command goes on from there")
         raise

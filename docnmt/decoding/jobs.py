@@ -1,9 +1,8 @@
-"""Translating files: layouts kept, N lines in and N lines out, work shared out over processes, nothing finished lost.
+"""Translating files: layouts kept, N lines in and N lines out, nothing finished lost.
 
 A corpus is cut into blocks of whole documents, a file with a layout into blocks of sentences. Each finished block is a
 small file of its own beside the output until all are there and the output is put together from them in order. So a run
-that was stopped goes on with the blocks that are missing, and processes started by torchrun, on one machine or on many
-that share a disk, each take every n-th.
+that was stopped goes on with the blocks that are missing.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import json
 import os
 import shutil
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -30,7 +28,6 @@ from docnmt.document import Document
 from docnmt.documents.segment import is_document
 
 BLOCK = 2048  # sentences
-POLL_SECONDS = 0.5
 TERMS = ".terms"  # beside a block, what became of the glossary's terms in it
 
 
@@ -199,51 +196,21 @@ def translate_stream(
         out.flush()
 
 
-@dataclass(frozen=True)
-class _Pending:
-    """A file whose blocks are being translated, by this process and others."""
-
-    path: str
-    format: str
-    parts: Path
-    blocks: int
-    marks: list[Path]
-    out: Path
-
-
 class FileJob:
-    """Files translated block by block by `size` processes, of which this is number `rank`."""
+    """Files translated block by block."""
 
-    def __init__(
-        self,
-        translator: Translator,
-        options: Options,
-        model_key: str = "",
-        rank: int = 0,
-        size: int = 1,
-        tick: Tick = lambda count: None,
-    ):
+    def __init__(self, translator: Translator, options: Options, model_key: str = "", tick: Tick = lambda count: None):
         self.translator, self.options, self.model_key, self.tick = translator, options, model_key, tick
-        self.rank, self.size = rank, size
-        self.turn = 0  # counts blocks through all files, so that many small files are shared out, too
-        self.pending: list[_Pending] = []
+        self.kept: list[Path] = []  # the blocks of files that are done
 
     def translate(self, path: str, out: Path, format: str = "") -> None:
-        """This process's blocks of a file."""
         work = open_work(path, format, self.translator, self.options.nbest)
         parts = out.with_name(out.name + ".parts") / _key(path, work.kind, self.options, self.model_key)
         parts.mkdir(parents=True, exist_ok=True)
-        # A process that starts late must still find the parts: they go only when every process said that it is done.
-        run = "-".join(os.environ.get(name, "") for name in ("TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT"))
-        marks = [parts / f"done-{number}-{run}" for number in range(self.size)]
-        marks[self.rank].unlink(missing_ok=True)  # from a run like this one that was killed
-        count = 0
+        finished = []
         for number, block in enumerate(work.blocks()):
-            count += 1
-            self.turn += 1
-            if self.turn % self.size != self.rank:
-                continue
             part = parts / f"{number:08d}"
+            finished.append(part)
             if part.exists():
                 self.tick(block.sentences)
                 continue
@@ -251,26 +218,17 @@ class FileJob:
                 block.write(self.translator, self.options, file, self.tick)
                 if self.options.glossary is not None:
                     write_json(part.with_suffix(TERMS), self.translator.terms.take())
-        marks[self.rank].touch()
-        pending = _Pending(path, format, parts, count, marks, out)
-        if self.size == 1:
-            _put_together(pending, work)
-        self.pending.append(pending)
+        with write_atomically(out, binary=True) as output:
+            work.join(finished, output)
+        self.kept.append(parts)
 
-    def finish(self, say: Callable[[str], object] = lambda text: None) -> None:
-        """The first process puts the outputs together, each when all of its blocks are there.
-
-        The blocks of finished files stay until then: a run over many files that was stopped does none of them again.
-        """
-        if self.rank == 0:
-            for pending in self.pending:
-                if self.size > 1:
-                    work = open_work(pending.path, pending.format, self.translator, self.options.nbest)
-                    _put_together(pending, work, say)
-                for noted in sorted(pending.parts.glob(f"*{TERMS}")):  # of all processes and runs
-                    self.translator.terms.give(json.loads(noted.read_text(encoding="utf-8")))
-                shutil.rmtree(pending.parts.parent)
-        self.pending = []
+    def finish(self) -> None:
+        """The blocks of finished files stay until now: a run over many files that was stopped does none again."""
+        for parts in self.kept:
+            for noted in sorted(parts.glob(f"*{TERMS}")):  # of earlier runs, too
+                self.translator.terms.give(json.loads(noted.read_text(encoding="utf-8")))
+            shutil.rmtree(parts.parent)
+        self.kept = []
 
 
 def blocks(documents: Iterable[Placed], size: int | None = None) -> Iterator[list[Placed]]:
@@ -285,17 +243,6 @@ def blocks(documents: Iterable[Placed], size: int | None = None) -> Iterator[lis
             block, sentences = [], 0
     if block:
         yield block
-
-
-def _put_together(pending: _Pending, work: Work, say: Callable[[str], object] = lambda text: None) -> None:
-    finished = [pending.parts / f"{number:08d}" for number in range(pending.blocks)]
-    needed = (*finished, *pending.marks)
-    if not all(path.exists() for path in needed):
-        say(f"{pending.out}: waiting for other processes")
-    while not all(path.exists() for path in needed):
-        time.sleep(POLL_SECONDS)
-    with write_atomically(pending.out, binary=True) as file:
-        work.join(finished, file)
 
 
 def _key(path: str, format: str, options: Options, model_key: str) -> str:

@@ -17,7 +17,7 @@ from docnmt.base.progress import Progress
 from docnmt.config import ContextConfig, Recipe
 from docnmt.data.prepare import Prepared
 from docnmt.training.checkpoint import Checkpoints, State
-from docnmt.training.loop import FREE_SETTINGS, LATER_SETTINGS, LENGTH_SETTINGS, RECORD_SETTINGS
+from docnmt.training.loop import FREE_SETTINGS, LENGTH_SETTINGS, RECORD_SETTINGS
 from docnmt.training.two_step import NOTHING, sentence_stores, train
 
 
@@ -116,7 +116,7 @@ class Workshop:
 
     def _check_own(self, run: Run, state: State) -> None:
         """The recipe's own sentence model lies in a folder that no hash names: the recipe may have changed since."""
-        recipe, before = run.recipe, LATER_SETTINGS | state.settings
+        recipe, before = run.recipe, state.settings
         wanted = {f"step.{key}": value for key, value in asdict(recipe.sentence).items()}
         wanted |= {f"model.{key}": value for key, value in asdict(recipe.model).items()}
         wanted |= {f"validation.{key}": value for key, value in _choice(recipe).items()}

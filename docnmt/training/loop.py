@@ -78,20 +78,6 @@ LENGTH_SETTINGS = ("updates", "patience")
 # Settings that say what is written down meanwhile.
 RECORD_SETTINGS = ("log_every", "checkpoint_every")
 FREE_SETTINGS = (*LENGTH_SETTINGS, *RECORD_SETTINGS)  # may change between the parts of a run
-# Settings that came later than some checkpoints: what a run did before they had a name.
-LATER_SETTINGS: dict[str, Any] = {
-    "step.corpora": "all",
-    "step.context_from": "own",
-    "step.batches_for": -1,
-    "step.average": 1,
-    "model.kind": "transformer",
-    "context.translate_previous": False,
-    "context.cache_words": 100,
-    "context.topic_words": 200,
-    "context.dropout": -1.0,
-    "step.cooldown": None,
-    "validation.length_penalty": 0.6,
-}
 
 
 class Trainer:
@@ -274,8 +260,14 @@ class Trainer:
         return state
 
     def _check_settings(self, state: State) -> None:
-        before = LATER_SETTINGS | state.settings
+        before = state.settings
         now = self._settings_at(state.update)
+        unknown = [key for key in now if key not in before]
+        if unknown:
+            raise DocnmtError(
+                f"{self.folder}: was started by an older docnmt, which had no {', '.join(unknown)}\n"
+                "  Delete the folder to start again. Finished models of older versions still load."
+            )
         changed = [key for key in now if before.get(key) != now[key]]
         if changed:
             fall = before["step.cooldown"]

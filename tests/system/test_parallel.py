@@ -1,10 +1,9 @@
-"""Several processes do what one does: training under torchrun, translating a file together, going on with it."""
+"""Several processes do what one does: training under torchrun. A translation that was stopped goes on."""
 
 from __future__ import annotations
 
 import shutil
 import signal
-import threading
 import time
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import pytest
 import torch
 
 import docnmt.decoding.jobs as jobs
-from docnmt.decoding.translator import Translator, load
+from docnmt.decoding.translator import Translator
 from docnmt.model.context import is_document_parameter
 from tests.system.conftest import (
     Tiny,
@@ -136,50 +135,10 @@ def expected(model: Path, text: Path) -> str:
     return done.out
 
 
-def test_translating_in_two_processes(model, text, expected, tmp_path):
-    done = in_two_processes("translate", model, text, "-o", tmp_path / "out.en")
-    assert done.code == 0, done.err
-    assert (tmp_path / "out.en").read_text(encoding="utf-8") == expected
-    assert [path.name for path in tmp_path.iterdir()] == ["out.en"]
-
-
-def test_several_processes_cannot_share_standard_output(model, text, monkeypatch):
+def test_translating_is_one_process(model, text, monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
     done = command("translate", model, text)
-    assert done.code == 2 and "-o" in done.err
-
-
-@pytest.mark.parametrize("size", [2, 3, 8])
-def test_any_number_of_processes_give_the_same_file(model, text, expected, tmp_path, small_blocks, size):
-    """One after the other, the first one last: it puts the file together."""
-    translator = load(model)
-    for rank in reversed(range(size)):
-        job = jobs.FileJob(translator, translator.options, rank=rank, size=size)
-        job.translate(str(text), tmp_path / "out.en")
-        job.finish()
-    assert (tmp_path / "out.en").read_text(encoding="utf-8") == expected
-    assert [path.name for path in tmp_path.iterdir()] == ["out.en"]
-
-
-def test_a_process_that_comes_late_leaves_no_parts_behind(model, text, expected, tmp_path):
-    """One block for two processes: the first is done with everything before the second has begun, and waits for it."""
-    out = tmp_path / "out.en"
-
-    def run(rank):
-        translator = load(model)
-        job = jobs.FileJob(translator, translator.options, rank=rank, size=2)
-        job.translate(str(text), out)
-        job.finish()
-
-    first = threading.Thread(target=run, args=(0,), daemon=True)
-    first.start()
-    while not list(tmp_path.glob("out.en.parts/*/done-0-*")):
-        time.sleep(0.05)
-    assert not out.exists()
-    run(1)
-    first.join(timeout=60)
-    assert (tmp_path / "out.en").read_text(encoding="utf-8") == expected
-    assert [path.name for path in tmp_path.iterdir()] == ["out.en"]
+    assert done.code == 2 and "docnmt translate is one process" in done.err
 
 
 class Broken(BaseException):
