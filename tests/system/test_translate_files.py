@@ -15,7 +15,7 @@ import docnmt.documents.translate as file_translation
 from docnmt.decoding.files import translate_bytes
 from docnmt.decoding.translator import Translator, load
 from docnmt.documents import KINDS
-from tests.system.conftest import Tiny, command, first_documents, in_two_processes, start_docnmt
+from tests.system.conftest import Tiny, command, first_documents, start_docnmt
 
 
 @pytest.fixture(scope="module")
@@ -257,11 +257,3 @@ def test_a_killed_translation_goes_on(model, sentences, tmp_path):
     assert process.returncode == 0, process.communicate()[1]
     assert out.read_text(encoding="utf-8").count("\n\n") == book.read_text(encoding="utf-8").count("\n\n")
     assert [path.name for path in out.parent.iterdir()] == ["book.txt"]
-
-
-def test_two_processes_share_a_file(model, book, letter, tmp_path):
-    done = in_two_processes("translate", model, book, letter, "-o", tmp_path / "out")
-    assert done.code == 0, done.err
-    for path in (book, letter):
-        assert (tmp_path / "out" / path.name).read_bytes().decode() == command("translate", model, path).out
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["book.txt", "letter.txt"]
