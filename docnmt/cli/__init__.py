@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from docnmt.base.errors import DocnmtError, Interrupted
 from docnmt.cli import context, corpus, evaluate, judge, model_tools, serve, tables, train, translate
+from docnmt.cli.options import VerbParser
 from docnmt.version import __version__
 
 # In the order of --help.
@@ -42,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def parser() -> argparse.ArgumentParser:
     root = argparse.ArgumentParser(prog="docnmt", description="Document-level translation.")
     root.add_argument("--version", action="version", version=f"docnmt {__version__}")
-    verbs = root.add_subparsers(title="verbs", required=True, metavar="VERB")
+    verbs = root.add_subparsers(title="verbs", required=True, metavar="VERB", parser_class=VerbParser)
     for module in VERBS:
         module.add(verbs)
     return root

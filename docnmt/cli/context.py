@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from docnmt.base.errors import DocnmtError
+from docnmt.cli import probes
 from docnmt.cli.options import (
     Verbs,
     add_context,
@@ -35,6 +37,13 @@ def _add_context_gain(verbs: Verbs) -> None:
     gain.add_argument("files", nargs="+", metavar="FILE", help="one file with both sides, or source and target")
     add_corpus(gain)
     add_domains(gain)
+    gain.add_argument(
+        "--words",
+        action="append",
+        default=[],
+        metavar="WORD,...",
+        help="the gain of these words; may be repeated (default: those of docnmt contrast make)",
+    )
     gain.add_argument("--no-translate", action="store_true", help="no BLEU: four times translating takes longest")
     gain.add_argument(
         "--html", default="", metavar="FILE", help="a page of words coloured by what context did for them"
@@ -58,6 +67,7 @@ def run(options: argparse.Namespace) -> None:
     from docnmt.base.report import write_page
     from docnmt.corpus.read import read_corpus
     from docnmt.decoding.translator import load
+    from docnmt.evaluation.context_classes import classes_of
     from docnmt.evaluation.context_gain import context_gain, translation_quality, write_tokens
     from docnmt.evaluation.context_report import Figures, context_gain_page
     from docnmt.evaluation.context_trace import gate_by_layer
@@ -82,7 +92,9 @@ def run(options: argparse.Namespace) -> None:
     quality = None
     if not options.no_translate:
         quality = translation_quality(translator, documents, seed=options.seed, progress=progress)
-    figures = Figures(gain, quality, gate_by_layer(translator, documents), options.seed, domains)
+    own = {words.replace(",", "/"): [word.strip() for word in words.split(",")] for words in options.words}
+    classes = own or classes_of((translator.card.source_language, translator.card.target_language))
+    figures = Figures(gain, quality, gate_by_layer(translator, documents), options.seed, domains, classes)
     tables = figures.tables()
     if options.json:
         write_json(options.json, {"model": options.model, "corpus": options.files, **figures.as_dict()})
@@ -107,21 +119,31 @@ def _add_contrast(verbs: Verbs) -> None:
         "contrast",
         help="how often the right translation is more probable than wrong ones",
         description="Reads contrastive sets in docnmt's JSON lines and in the layouts of ContraPro, Lopes et al., "
-        "Bawden et al. and Voita et al., told by their content.",
+        "Bawden et al., Voita et al. and ctxpro, told by their content.",
+        epilog="docnmt contrast make CORPUS -o SET makes a set from a parallel corpus: docnmt contrast make --help",
     )
+    probes.add(contrast)
     contrast.add_argument("model", metavar="MODEL")
     contrast.add_argument("files", nargs="+", metavar="SET", help="one file; as text: source and target")
     contrast.add_argument(
-        "--layout", default="", help="docnmt, contrapro, text, bawden, voita; where content does not tell"
+        "--layout", default="", help="docnmt, contrapro, text, bawden, voita, ctxpro; where content does not tell"
     )
     contrast.add_argument(
         "--context-from",
         nargs="+",
         default=[],
         metavar="PATH",
-        help="contrapro: the documents, a folder or a corpus; text: the files with source and target context lines",
+        help="contrapro: the documents, a folder or a corpus; text: the files with source and target context lines; "
+        "ctxpro: the file of inputs",
     )
     add_context(contrast)
+    contrast.add_argument(
+        "--translate", action="store_true", help="also: does the model's own translation have the right word?"
+    )
+    contrast.add_argument("--shuffled", action="store_true", help="also with contexts of other documents")
+    contrast.add_argument(
+        "--resample", choices=("items", "documents"), default="items", help="what intervals and p take as independent"
+    )
     contrast.add_argument("--write", default="", metavar="FILE", help="save the set as docnmt's JSON lines")
     contrast.add_argument("--items", default="", metavar="FILE", help="write all scores, a JSON object an item")
     contrast.add_argument("--device", default="auto")
@@ -133,16 +155,15 @@ def _add_contrast(verbs: Verbs) -> None:
 
 def run_contrast(options: argparse.Namespace) -> None:
     import json
-    from pathlib import Path
 
     from rich.console import Console
 
     from docnmt.base.files import write_atomically, write_json
     from docnmt.base.progress import Progress
     from docnmt.decoding.translator import load
-    from docnmt.evaluation import contrastive as accuracy
     from docnmt.evaluation.contrastive_items import write_items
     from docnmt.evaluation.contrastive_layouts import read_set
+    from docnmt.evaluation.contrastive_report import ContrastReport
 
     check_outputs(options.write, options.items, options.json, options.markdown, options.latex)
     translator = load(options.model, options.device)
@@ -150,23 +171,24 @@ def run_contrast(options: argparse.Namespace) -> None:
     items = read_set(options.files, layout=options.layout, context_from=options.context_from, languages=languages)
     if options.write:
         write_items(options.write, items)
-    verdicts = {}
-    for use, context in accuracy.uses(translator, options.context).items():
-        with Progress().bar(use, len(items), "items") as tick:
-            verdicts[use] = accuracy.judge(translator, items, context, tick)
-    found = accuracy.groups(items, verdicts)
-    signature = accuracy.signature(translator, options.context, len(items))
-    notes = accuracy.notes(items, accuracy.sees_translations(translator, options.context))
-    title = f"Contrastive accuracy: {', '.join(Path(path).name for path in options.files)}"
-    table = accuracy.table(title, found, [*notes, signature])
+    report = ContrastReport(translator, items, options.context, options.shuffled, options.resample)
+    if options.translate or not report.has_candidates:
+        report.translate(Progress())
+    if report.has_candidates:
+        report.judge(Progress())
+    tables = report.tables([Path(path).name for path in options.files])
     if options.json:
-        write_json(options.json, {"signature": signature, "notes": notes, "groups": accuracy.as_json(found)})
-    for path, text in ((options.markdown, table.markdown()), (options.latex, table.latex())):
+        write_json(options.json, report.as_dict())
+    for path, texts in (
+        (options.markdown, [table.markdown() for table in tables]),
+        (options.latex, [table.latex() for table in tables]),
+    ):
         if path:
             with write_atomically(path) as file:
-                file.write(text)
+                file.write("\n".join(texts))
     if options.items:
         with write_atomically(options.items) as file:
-            for row in accuracy.item_rows(items, verdicts):
+            for row in report.item_rows():
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
-    table.print(Console())  # last, as a reader may close the pipe on it
+    for table in tables:  # last, as a reader may close the pipe on it
+        table.print(Console())

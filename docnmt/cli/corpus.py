@@ -27,6 +27,7 @@ def add(verbs: Verbs) -> None:
     add_json(inspect)
     inspect.set_defaults(run=run_corpus_inspect)
     _add_clean(jobs)
+    _add_align(jobs)
 
 
 def _add_get(jobs: Verbs) -> None:
@@ -55,6 +56,16 @@ def _add_clean(jobs: Verbs) -> None:
     clean.add_argument("--max-repeats", type=int, default=5, metavar="N", help="of a pair under four words (default 5)")
     clean.add_argument("--report", default="", metavar="FILE", help="what went and why, as .json or .md")
     clean.set_defaults(run=run_corpus_clean)
+
+
+def _add_align(jobs: Verbs) -> None:
+    align = jobs.add_parser("align", help="two books, sentence by sentence: chapters first, then lengths and words")
+    align.add_argument("source", metavar="SOURCE", help="a book: text, Markdown, HTML, EPUB, Word, OpenDocument")
+    align.add_argument("target", metavar="TARGET", help="its translation")
+    align.add_argument("-o", "--output", required=True, metavar="FILE", help=".tsv or .jsonl, with .gz packed")
+    align.add_argument("--languages", required=True, metavar="SRC-TRG", help="fr-en, de-en ...")
+    add_json(align)
+    align.set_defaults(run=run_corpus_align)
 
 
 def run_corpus_demo(options: argparse.Namespace) -> None:
@@ -152,3 +163,27 @@ def run_corpus_clean(options: argparse.Namespace) -> None:
     elif options.report:
         with write_atomically(options.report) as file:
             file.write(report.markdown(cleaner))
+
+
+def run_corpus_align(options: argparse.Namespace) -> None:
+    from rich.console import Console
+
+    from docnmt.base.files import write_json
+    from docnmt.base.lines import InputFile
+    from docnmt.base.progress import Progress
+    from docnmt.corpus.align import align_books, alignment_table, good_chapters, read_book
+    from docnmt.corpus.rows import writer_for
+
+    write = writer_for(options.output)
+    check_outputs(options.output, options.json)
+    books = []
+    for path, language in zip((options.source, options.target), languages_of(options), strict=True):
+        with InputFile(path) as file:
+            books.append(read_book(file.content(), file.name.removesuffix(".gz"), language))
+    aligned = align_books(books[0], books[1], Progress())
+    good = good_chapters(aligned, (options.source, options.target))
+    write(options.output, [chapter.document(Path(options.source).name.partition(".")[0]) for chapter in good])
+    table = alignment_table(books[0], books[1], aligned, good)
+    if options.json:
+        write_json(options.json, table.figures)
+    table.print(Console())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +42,11 @@ def _add_common(verb: argparse.ArgumentParser, page: str) -> None:
     )
     add_document_marks(verb)
     verb.add_argument("--metric", nargs="+", default=_METRICS, metavar="NAME", help=f"of {', '.join(_METRICS)}")
+    verb.add_argument(
+        "--words", action="append", default=[], metavar="WORD,...", help="F1 of these words, too; may be repeated"
+    )
+    verb.add_argument("--terms", action="store_true", help="also: are terms translated the same way in a document?")
+    _add_comet(verb)
     verb.add_argument("--language", default="", metavar="CODE", help="of the translations: chooses the tokenizer")
     verb.add_argument("--lowercase", action="store_true", help="case counts for nothing")
     verb.add_argument("--tokenized", action="store_true", help="the text is tokenised: leave its tokens as they are")
@@ -52,6 +58,15 @@ def _add_common(verb: argparse.ArgumentParser, page: str) -> None:
     verb.add_argument("--markdown", default="", metavar="FILE", help="write the tables to a file as well")
     verb.add_argument("--latex", default="", metavar="FILE")
     verb.add_argument("--html", default="", metavar="FILE", help=page)
+
+
+def _add_comet(verb: argparse.ArgumentParser) -> None:
+    comet = verb.add_argument_group("COMET, by unbabel-comet in a Python of its own")
+    comet.add_argument("--comet", action="store_true", help="COMET, too")
+    comet.add_argument("--comet-python", default="", metavar="PATH", help="that has it; default $DOCNMT_COMET_PYTHON")
+    comet.add_argument("--comet-model", default="", metavar="NAME", help="or a checkpoint; default wmt22-comet-da")
+    comet.add_argument("--comet-context", type=int, default=0, metavar="N", help="sentences before (default none)")
+    comet.add_argument("--comet-download", action="store_true", help="fetch the model if it is not there")
 
 
 def run_evaluate(options: argparse.Namespace) -> None:
@@ -88,15 +103,23 @@ def run_compare(options: argparse.Namespace) -> None:
 def _measured(
     options: argparse.Namespace, progress: Progress
 ) -> tuple[References, list[Output], dict[str, list[Measured]]]:
+    from docnmt.evaluation.comet import MODEL, PYTHON, CometScorer
+    from docnmt.evaluation.consistency import measure_consistency
     from docnmt.evaluation.metrics import make_metric
     from docnmt.evaluation.outputs import read_outputs, read_references
     from docnmt.evaluation.scores import measure, warn_of_language, warn_of_tokens
+    from docnmt.evaluation.word_classes import WordClassF1
 
     check_outputs(options.json, options.markdown, options.latex, options.html)
     metrics = [
         make_metric(name, language=options.language, lowercase=options.lowercase, tokenized=options.tokenized)
         for name in dict.fromkeys(options.metric)
     ]
+    metrics += [WordClassF1([word.strip() for word in words.split(",")]) for words in options.words]
+    scorer = None
+    if options.comet:
+        python, model = options.comet_python or os.environ.get(PYTHON, ""), options.comet_model or MODEL
+        scorer = CometScorer(python, model, options.comet_context, options.comet_download)
     references = read_references(
         options.reference, options.language, ids=options.document_ids, starts=options.document_starts
     )
@@ -105,7 +128,13 @@ def _measured(
         warn_of_tokens(outputs)
         if not options.language:
             warn_of_language(references)
-    return references, outputs, measure(outputs, references, metrics, progress)
+    measured = measure(outputs, references, metrics, progress)
+    further = [measure_consistency(outputs, references)] if options.terms else []
+    further += [scorer.measure(outputs, references, progress)] if scorer else []
+    for columns in further:
+        for output, column in zip(outputs, columns, strict=True):
+            measured[output.name].append(column)
+    return references, outputs, measured
 
 
 def _domains(options: argparse.Namespace, references: References) -> list[Part]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from docnmt.base.errors import DocnmtError
 
@@ -14,6 +14,24 @@ if TYPE_CHECKING:
     from docnmt.config import Recipe
 
 Verbs = argparse._SubParsersAction
+
+
+class VerbParser(argparse.ArgumentParser):
+    """The parser of a verb, which may have jobs beside what it does without naming one: `docnmt contrast MODEL SET` and
+    `docnmt contrast make CORPUS`."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.jobs: dict[str, argparse.ArgumentParser] = {}
+
+    def add_job(self, name: str, description: str) -> argparse.ArgumentParser:
+        self.jobs[name] = VerbParser(prog=f"{self.prog} {name}", description=description)
+        return self.jobs[name]
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        if args and args[0] in self.jobs:
+            return self.jobs[args[0]].parse_known_args(args[1:], namespace)
+        return super().parse_known_args(args, namespace)
 
 
 def add_json(verb: argparse.ArgumentParser) -> None:

@@ -17,6 +17,7 @@ from docnmt.base.report import Column, Table, page
 from docnmt.decoding.translator import Translator
 from docnmt.document import ParallelDocument
 from docnmt.evaluation import static
+from docnmt.evaluation.context_classes import WORDS, WordClasses, by_word_class, class_json
 from docnmt.evaluation.context_gain import ContextGain, Domains, Encoded, Gain, Quality, WordGain, encode, own_contexts
 from docnmt.evaluation.context_trace import Trace, looks, spaced, traced
 from docnmt.evaluation.controls import NONE, REPEATED, SHUFFLED, TRUE
@@ -38,6 +39,7 @@ class Figures:
     gates: Mapping[str, float]  # layer -> context share; empty for a model without gates
     seed: int = 1
     domains: Domains = field(default_factory=dict)  # none: no table by domain
+    classes: WordClasses = field(default_factory=dict)  # of words, beside all words
 
     def tables(self) -> list[Table]:
         return [
@@ -45,6 +47,7 @@ class Figures:
             *([quality_table(self.quality)] if self.quality else []),
             *([self.by_domain()] if self.domains else []),
             self.by_position(),
+            self.by_word_class(),
             *self.words(),
             *([gate_table(self.gates)] if self.gates else []),
         ]
@@ -133,6 +136,20 @@ class Figures:
         parts = (self.gain.by_position(name, seed=self.seed) for name in (NONE, SHUFFLED))
         return _part_table("place in the document", "place", *parts)
 
+    def by_word_class(self) -> Table:
+        parts = (by_word_class(self.gain, self.classes, name, seed=self.seed) for name in (NONE, SHUFFLED))
+        over_none, over_shuffled = parts
+        columns = ["words", "count", "none", "95 % interval", "shuffled", "95 % interval"]
+        title = "Gain over none and over shuffled, nats a word"
+        table = Table(title, [Column(name, text=k == 0) for k, name in enumerate(columns)])
+        for name, one in over_none.items():
+            other = over_shuffled[name]
+            cells = (signed(one.mean), between(one.interval), signed(other.mean), between(other.interval))
+            table.add(name, f"{one.tokens:,}", *cells, rule=name == WORDS)
+        if self.classes:
+            table.notes.append("A word may be in several classes; all words are without punctuation and end marks.")
+        return table
+
     def words(self) -> tuple[Table, Table]:
         found = self.gain.by_word()
         least = least_count(sum(word.count for word in found))
@@ -169,6 +186,9 @@ class Figures:
                     part: as_json(found) for part, found in gain.by_domain(self.domains, name, seed=self.seed).items()
                 }
                 for name in others
+            },
+            "by_word_class": {
+                name: class_json(by_word_class(gain, self.classes, name, seed=self.seed)) for name in others
             },
             "by_document": [
                 {"document": id, "tokens": tokens, "gain_over_none": mean} for id, tokens, mean in gain.by_document()

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
+from docnmt.base.errors import DocnmtError
 from docnmt.base.report import Column, Table
 from docnmt.decoding.results import OFF, Choice
 from docnmt.decoding.translator import Translator
 from docnmt.document import Document
-from docnmt.evaluation.contrastive_items import Item, Passage, record_of
+from docnmt.evaluation.contrastive_items import Item, Passage
+from docnmt.evaluation.metrics import Metric
+from docnmt.evaluation.significance import Interval, compare, interval
 from docnmt.version import __version__
 
-WITH, WITHOUT, SENTENCE = "with context", "no context", "sentence model"  # how a model was used: columns
+# How a model was used: columns.
+WITH, SHUFFLED, WITHOUT, SENTENCE = "with context", "shuffled context", "no context", "sentence model"
 _NAMES = {"none": WITHOUT, OFF: SENTENCE}
 _FAR = 3  # distances beyond this are counted together
 
@@ -27,10 +35,28 @@ class Verdict:
     right: bool
 
 
+class Judged(Protocol):
+    @property
+    def right(self) -> bool: ...
+
+
+class ShareRight(Metric):
+    """Statistics are, for each item, whether it is right, and 1; a model gives them, not a text."""
+
+    name, higher_is_better, signature = "accuracy", True, "accuracy"
+
+    def statistics(self, hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> NDArray[np.float64]:
+        raise NotImplementedError
+
+    def score(self, totals: NDArray[np.float64]) -> float:
+        return float(100 * totals[0] / totals[1])
+
+
 @dataclass(frozen=True)
 class Accuracy:
     right: int
     total: int
+    drawn: Interval | None = None  # by drawing documents, where that was asked for
 
     @property
     def percent(self) -> float:
@@ -38,7 +64,10 @@ class Accuracy:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Wilson's, 95 %, in percent: it stays within 0 and 100 and holds for few items, too."""
+        """95 %, in percent; Wilson's, which stays within 0 and 100 and holds for few items, too, unless documents were
+        drawn."""
+        if self.drawn is not None:
+            return self.drawn.low, self.drawn.high
         z, share = 1.959964, self.right / self.total
         middle = share + z * z / (2 * self.total)
         spread = z * math.sqrt(share * (1 - share) / self.total + z * z / (4 * self.total**2))
@@ -58,13 +87,28 @@ class Group:
     p: float | None  # with context against none; None where these were not compared
 
 
-def uses(translator: Translator, context: str | None) -> dict[str, str | None]:
+def uses(translator: Translator, context: str | None, shuffled: bool = False) -> dict[str, str | None]:
     """The ways to score a set with a model, as contexts: all that tell what context does, or the one asked for."""
     if not translator.card.context.active:
         return {SENTENCE: None}
     if context in _NAMES:
         return {_NAMES[context]: context}
-    return {WITH: context, WITHOUT: "none", SENTENCE: OFF}
+    wrong = {SHUFFLED: context} if shuffled else {}
+    return {WITH: context, **wrong, WITHOUT: "none", SENTENCE: OFF}
+
+
+def with_shuffled_contexts(items: Sequence[Item], seed: int = 1) -> list[Item]:
+    """Each item with the context of an item of another document."""
+    if len({item.document for item in items}) < 2:
+        raise DocnmtError("shuffled contexts come from other documents\n  Give a set from two documents or more.")
+    generator, result = random.Random(seed), []
+    for item in items:
+        other = item
+        while other.document == item.document:
+            other = generator.choice(items)
+        before, gold = other.previous, other.previous_target
+        result.append(replace(item, previous=before, following=other.following, previous_target=gold))
+    return result
 
 
 def judge(
@@ -118,8 +162,11 @@ def _choices(items: Sequence[Item], before: Sequence[Passage]) -> Iterator[Choic
             )
 
 
-def groups(items: Sequence[Item], verdicts: dict[str, list[Verdict]]) -> list[Group]:
-    """All items, then those of each phenomenon, then those of each distance."""
+def groups(items: Sequence[Item], verdicts: Mapping[str, Sequence[Judged]], resample: str = "items") -> list[Group]:
+    """All items, then those of each phenomenon, then those of each distance. `resample`: whether items are taken as
+    independent, or documents are drawn."""
+    names = {name: number for number, name in enumerate(dict.fromkeys(item.document for item in items))}
+    documents = np.array([names[item.document] for item in items])
     places: dict[tuple[str, str], list[int]] = {("all", "all"): list(range(len(items)))}
     for name in sorted({item.phenomenon for item in items}):
         places["phenomenon", name] = [n for n, item in enumerate(items) if item.phenomenon == name]
@@ -129,17 +176,28 @@ def groups(items: Sequence[Item], verdicts: dict[str, list[Verdict]]) -> list[Gr
     result = []
     for (kind, name), chosen in places.items():
         right = {use: [said[n].right for n in chosen] for use, said in verdicts.items()}
-        result.append(
-            Group(
-                kind,
-                name,
-                tuple(chosen),
-                100 * sum(items[n].chance for n in chosen) / len(chosen),
-                {use: Accuracy(sum(values), len(chosen)) for use, values in right.items()},
-                mcnemar(right[WITH], right[WITHOUT]) if WITH in right else None,
-            )
-        )
+        chance = 100 * sum(items[n].chance for n in chosen) / len(chosen)
+        if resample == "documents":
+            tested = _by_document(right, documents[chosen])
+        else:
+            accuracy = {use: Accuracy(sum(values), len(chosen)) for use, values in right.items()}
+            tested = accuracy, mcnemar(right[WITH], right[WITHOUT]) if WITH in right else None
+        result.append(Group(kind, name, tuple(chosen), chance, *tested))
     return result
+
+
+def _by_document(
+    right: Mapping[str, Sequence[bool]], documents: NDArray[np.int64]
+) -> tuple[dict[str, Accuracy], float | None]:
+    """Accuracies with intervals by drawing documents, and p of with context against none by swapping them."""
+    rows = {use: np.array([values, [1] * len(values)], dtype=np.float64).T for use, values in right.items()}
+    metric = ShareRight()
+    accuracy = {
+        use: Accuracy(sum(values), len(values), interval(metric, rows[use], documents)) for use, values in right.items()
+    }
+    if WITH not in rows:
+        return accuracy, None
+    return accuracy, compare(metric, rows[WITHOUT], rows[WITH], documents).p_randomisation
 
 
 def _distance(item: Item) -> str:
@@ -195,11 +253,14 @@ def notes(items: Sequence[Item], translations_seen: bool = False) -> list[str]:
     return found
 
 
-def signature(translator: Translator, context: str | None, count: int) -> str:
-    parts = ["contrastive", f"items:{count}", "score:sum-of-log-probabilities", "ties:wrong", "interval:wilson-95"]
+def signature(translator: Translator, context: str | None, count: int, resample: str = "items") -> str:
+    drawn = resample == "documents"
+    spread = "interval:bootstrap-of-documents-95" if drawn else "interval:wilson-95"
+    parts = ["contrastive", f"items:{count}", "score:sum-of-log-probabilities", "ties:wrong", spread]
     if WITH in uses(translator, context):
         spec = translator.card.context.spec
-        parts += [f"context:{context or f'previous={spec.previous},following={spec.following}'}", "p:mcnemar-exact"]
+        test = "p:swaps-of-documents" if drawn else "p:mcnemar-exact"
+        parts += [f"context:{context or f'previous={spec.previous},following={spec.following}'}", test]
     return "|".join((*parts, f"docnmt:{__version__}"))
 
 
@@ -211,7 +272,7 @@ def table(title: str, found: Sequence[Group], below: Sequence[str]) -> Table:
     for number, group in enumerate(found):
         name = f"distance {group.name}" if group.kind == "distance" else group.name
         cells = [name, f"{len(group.items):,}", f"{group.chance:.1f}"]
-        cells += [_shown(group.accuracy[use]) for use in names]
+        cells += [shown(group.accuracy[use]) for use in names]
         cells += [] if group.p is None else ["< 0.0001" if group.p < 0.0001 else f"{group.p:.4f}"]
         result.add(*cells, rule=number > 0 and group.kind != found[number - 1].kind)
     result.notes.append("Percent of items, with 95 % intervals." + (" p: with context against none." * compared))
@@ -225,26 +286,23 @@ def as_json(found: Sequence[Group]) -> list[dict[str, Any]]:
         row: dict[str, Any] = {"group": group.kind, "name": group.name, "items": len(group.items)}
         row["chance"] = group.chance
         for use, accuracy in group.accuracy.items():
-            low, high = accuracy.interval
-            row[_key(use)] = {"right": accuracy.right, "accuracy": accuracy.percent, "low": low, "high": high}
+            low, high = (None if math.isnan(end) else end for end in accuracy.interval)
+            row[key_of(use)] = {"right": accuracy.right, "accuracy": accuracy.percent, "low": low, "high": high}
         rows.append(row if group.p is None else {**row, "p": group.p})
     return rows
 
 
-def item_rows(items: Sequence[Item], verdicts: dict[str, list[Verdict]]) -> Iterator[dict[str, Any]]:
-    """One for each item, for looking at errors: its fields and what each use of the model says of its candidates."""
-    for number, item in enumerate(items):
-        row = {"item": number + 1, **record_of(item)}
-        for use, said in verdicts.items():
-            right, *wrong = said[number].scores
-            row[_key(use)] = {"preferred": said[number].right, "right": right, "wrong": wrong}
-        yield row
+def verdict_row(said: Verdict) -> dict[str, Any]:
+    right, *wrong = said.scores
+    return {"preferred": said.right, "right": right, "wrong": wrong}
 
 
-def _shown(accuracy: Accuracy) -> str:
+def shown(accuracy: Accuracy) -> str:
     low, high = accuracy.interval
+    if math.isnan(low):  # a single document
+        return f"{accuracy.percent:.1f}"
     return f"{accuracy.percent:.1f} [{low:.1f}, {high:.1f}]"
 
 
-def _key(use: str) -> str:
+def key_of(use: str) -> str:
     return use.replace(" ", "_")

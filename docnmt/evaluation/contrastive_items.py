@@ -21,7 +21,7 @@ from docnmt.corpus.read import read_corpus
 # JSON lines; the layouts of public sets are turned into the same fields (layouts.py).
 
 _REQUIRED = ("document", "phenomenon", "source", "right", "wrong")
-_OPTIONAL = ("position", "distance", "previous", "following", "previous_target")
+_OPTIONAL = ("position", "distance", "previous", "following", "previous_target", "expected")
 
 Passage = tuple[str, ...]
 
@@ -40,6 +40,7 @@ class Item:
     previous: Passage = ()  # the source sentences before
     following: Passage = ()  # and after
     previous_target: Passage = ()  # the reference of `previous`: gold, no system's own translation
+    expected: str = ""  # the word that a translation must have, where a set names it; `wrong` may then be empty
 
     @property
     def candidates(self) -> tuple[Passage, ...]:
@@ -76,8 +77,11 @@ def item_from(record: Mapping[str, Any], place: Place) -> Item:
         value = record[name]
         if not isinstance(value, str) or not value.strip() or find_flaw(value, 1_000):
             raise place.bad(f"{name!r} is not a name: {_shown(value)}")
+    expected = record.get("expected", "")
+    if not isinstance(expected, str) or ("expected" in record and not expected.strip()):
+        raise place.bad(f"'expected' is not a word: {_shown(expected)}")
     wrong = record["wrong"]
-    if not isinstance(wrong, list) or not wrong:
+    if not isinstance(wrong, list) or not (wrong or expected):
         raise place.bad(f"'wrong' is not a list of one translation or more: {_shown(wrong)}")
     item = Item(
         document=record["document"],
@@ -90,6 +94,7 @@ def item_from(record: Mapping[str, Any], place: Place) -> Item:
         previous=_sentences(record.get("previous", []), "previous", place),
         following=_sentences(record.get("following", []), "following", place),
         previous_target=_sentences(record.get("previous_target", []), "previous_target", place),
+        expected=expected,
     )
     for candidate in item.candidates:
         if len(candidate) != len(item.source):
@@ -142,6 +147,7 @@ def record_of(item: Item) -> dict[str, Any]:
         "right": _text(item.right),
         "wrong": [_text(candidate) for candidate in item.wrong],
         "previous_target": list(item.previous_target),
+        **({"expected": item.expected} if item.expected else {}),
     }
 
 

@@ -6,6 +6,7 @@ contrapro  ContraPro (Müller et al. 2018) and the English-French sets of Lopes 
 text       both of these as their own scripts extract them: parallel files, the contexts in files beside them
 bawden     Bawden et al. (2018), anaphora and lexical choice: a JSON object of blocks
 voita      Voita et al. (2019), consistency: a JSON list of passages
+ctxpro     ctxpro (Wicks and Post 2023): a JSON list that names the word a translation must have (ctxpro.py)
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import Any
 
 from docnmt.base.errors import BadInput, DocnmtError
 from docnmt.base.lines import InputFile
+from docnmt.evaluation.contrastive_ctxpro import ctxpro_fields, with_contexts
 from docnmt.evaluation.contrastive_items import (
     KEPT,
     Excerpt,
@@ -35,7 +37,7 @@ from docnmt.evaluation.contrastive_items import (
 from docnmt.evaluation.contrastive_text import read_text_set
 from docnmt.text.words import letters
 
-LAYOUTS = ("docnmt", "contrapro", "text", "bawden", "voita")
+LAYOUTS = ("docnmt", "contrapro", "text", "bawden", "voita", "ctxpro")
 
 _SENTENCE_END = re.compile(r"\s*(?<!\S)_eos(?!\S)\s*")  # between the sentences of a passage
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")  # line ends and tabs among them; subtitles have others, too
@@ -72,7 +74,7 @@ def read_set(
                 f"{', '.join(paths)}: {len(files)} files for the layout {layout}\n"
                 "  Name one file; or, for the text layout, the source and the target file."
             )
-        if context_from and layout not in ("contrapro", "text"):
+        if context_from and layout not in ("contrapro", "text", "ctxpro"):
             raise DocnmtError(
                 f"{paths[0]}: the layout {layout} has its contexts in the set itself\n  Leave out --context-from."
             )
@@ -83,6 +85,9 @@ def read_set(
         data = _json(files[0])
         if layout == "contrapro":
             return _contrapro(_list(data, files[0].name), files[0].name, context_from, languages)
+        if layout == "ctxpro":
+            records = _list(data, files[0].name)
+            return with_contexts(_items(records, files[0].name, ctxpro_fields), files[0].name, context_from)
         if layout == "voita":
             phenomenon = re.sub(r"_(test|dev)$", "", files[0].stem)
             return _items(_list(data, files[0].name), files[0].name, partial(_voita_fields, phenomenon))
@@ -93,6 +98,8 @@ def _layout_of(files: Sequence[InputFile]) -> str:
     if len(files) > 1:
         return "text"
     head = files[0].head().lstrip("\ufeff \t\r\n")
+    if head.startswith("[") and '"expected"' in head:
+        return "ctxpro"
     if head.startswith("[") and '"src segment"' in head:
         return "contrapro"
     if head.startswith("[") and '"true_ind"' in head:

@@ -128,3 +128,20 @@ def test_what_goes_wrong_is_said(model, contrastive, tmp_path):
         done = command("contrast", model, *arguments, "--json", tmp_path / "figures.json")
         assert done.code == 2 and said in done.err and done.out == ""
     assert not (tmp_path / "figures.json").exists()
+
+
+def test_translations_and_shuffled_contexts_beside_the_scores(model, contrastive, tmp_path):
+    items, figures = tmp_path / "items.jsonl", tmp_path / "figures.json"
+    extra = ("--translate", "--shuffled", "--resample", "documents")
+    done = command("contrast", model, contrastive, *extra, "--items", items, "--json", figures)
+    assert done.code == 0, done.err
+    assert "Contrastive accuracy" in done.out and "Generative accuracy" in done.out and "bootstrap" in done.out
+    columns = ("with_context", "shuffled_context", "no_context", "sentence_model")
+    translator = load(model)
+    for row in rows(items):
+        assert all({"preferred", "translation", "generative"} <= row[use].keys() for use in columns)
+        told = translator.translate([*row["previous"], row["source"]])
+        assert row["with_context"]["translation"] == told[-1]
+    (everything, *_) = json.loads(figures.read_text(encoding="utf-8"))["generative"]
+    for use in columns:
+        assert sum(everything[use][kind] for kind in ("right", "wrong", "neither")) == everything["items"] == 12

@@ -258,7 +258,7 @@ def test_rare_words_are_shown_only_where_all_are_rare():
 def test_tables_and_json_say_the_same(translator, documents, gain):
     figures = Figures(gain, translation_quality(translator, documents), gate_by_layer(translator, documents))
     found = json.loads(json.dumps(figures.as_dict(), allow_nan=False))
-    whole, bleu, places, up, down, gates = figures.tables()
+    whole, bleu, places, kinds, up, down, gates = figures.tables()
     assert [row[0] for row in whole.rows] == ["true", "none", "shuffled", "repeated"]
     none = found["gain_over"][NONE]
     assert whole.rows[1][2] == f"{none['mean']:+.4f}"
@@ -267,6 +267,7 @@ def test_tables_and_json_say_the_same(translator, documents, gain):
     assert bleu.rows[0][1] == f"{found['bleu']['scores'][TRUE]['score']:.2f}"
     assert found["bleu"]["signature"] in bleu.notes[0]
     assert [row[0] for row in places.rows] == list(found["by_position"][NONE])
+    assert [row[0] for row in kinds.rows] == list(found["by_word_class"]["none"])
     assert [row[0] for row in up.rows] == [w["word"] for w in found["by_word"] if w["total"] > 0][:20]
     assert [row[0] for row in down.rows] == [w["word"] for w in found["by_word"][::-1] if w["total"] < 0][:10]
     assert [row[0] for row in gates.rows] == list(found["gate"])

@@ -27,13 +27,14 @@ from docnmt.evaluation.contrastive import (
     Verdict,
     as_json,
     groups,
-    item_rows,
     judge,
     mcnemar,
     notes,
     signature,
     table,
     uses,
+    verdict_row,
+    with_shuffled_contexts,
 )
 from docnmt.evaluation.contrastive_items import Item, read_items, record_of, write_items
 from tests.builders import loaded_model, parallel_documents, sentence_model_of
@@ -362,10 +363,7 @@ def test_the_table_shows_the_figures():
     assert [row[0] for row in shown.rows] == ["all", "pronoun", "distance unknown"]
     (everything, *_) = as_json(result)
     assert everything["with_context"]["right"] == 200 and everything["sentence_model"]["accuracy"] == 50
-    rows = list(item_rows(found, said))
-    assert [row["item"] for row in rows] == list(range(1, count + 1))
-    assert rows[0]["no_context"] == {"preferred": False, "right": -1.0, "wrong": [-2.0]}
-    assert rows[0]["right"] == "it sleeps."
+    assert verdict_row(said[WITHOUT][0]) == {"preferred": False, "right": -1.0, "wrong": [-2.0]}
 
 
 def test_what_a_reader_has_to_know_is_said():
@@ -381,3 +379,33 @@ def test_what_a_reader_has_to_know_is_said():
     near = replace(ITEM, previous=("a",), distance=1)
     (said,) = notes([replace(ITEM, distance=2), replace(ITEM, distance=0), near])
     assert said == "Items that depend on a sentence before, of which the set gives none: 1."
+
+
+# ---- documents as what is drawn, and contexts of other documents ----
+
+
+def test_items_of_few_documents_are_less_sure_than_items_by_themselves():
+    """All of a document right or wrong together: there are ten facts, not two hundred."""
+    found = [replace(ITEM, document=str(n // 20)) for n in range(200)]
+    said = {WITH: judged(*[n // 20 < 7 for n in range(200)]), WITHOUT: judged(*[n // 20 < 3 for n in range(200)])}
+    by_item, by_document = (groups(found, said, resample)[0] for resample in ("items", "documents"))
+    assert by_item.accuracy[WITH].percent == by_document.accuracy[WITH].percent == 70
+    widths = [group.accuracy[WITH].interval[1] - group.accuracy[WITH].interval[0] for group in (by_item, by_document)]
+    assert widths[1] > 3 * widths[0]
+    assert by_item.p < 0.0001 and 0.05 < by_document.p < 0.25  # four documents of ten, all in one direction: 1/8
+    alone = groups(found[:20], {WITH: said[WITH][:20], WITHOUT: said[WITHOUT][:20]}, "documents")
+    assert "[" not in table("set", alone, []).rows[0][3] and as_json(alone)[0]["with_context"]["low"] is None
+
+
+def test_shuffled_contexts_are_whole_contexts_of_other_documents():
+    found = [
+        replace(ITEM, document=str(n % 3), position=n, previous=(f"{n % 3}.",), previous_target=(f"{n % 3}!",))
+        for n in range(30)
+    ]
+    shuffled = with_shuffled_contexts(found)
+    for own, other in zip(found, shuffled, strict=True):
+        assert (own.document, own.position, own.right) == (other.document, other.position, other.right)
+        assert own.previous != other.previous and other.previous[0][0] == other.previous_target[0][0]
+    assert {item.previous for item in shuffled} == {item.previous for item in found}
+    with pytest.raises(DocnmtError, match="from other documents"):
+        with_shuffled_contexts(found[::3])

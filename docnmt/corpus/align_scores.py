@@ -1,0 +1,168 @@
+"""How well sentences of two books go together, and the best way through them."""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+# ---- The best way to go through two texts side by side, by dynamic programming ----
+
+# A bead is what belongs together: one sentence and its translation, one and two, or a sentence that has none. (The
+# word is Brown et al.'s, 1991.)
+
+Matrix = NDArray[np.float64]
+Shape = tuple[int, int]  # how many sentences of each side
+
+
+class Bead(NamedTuple):
+    source: range
+    target: range
+
+
+def best_beads(scores: Mapping[Shape, Matrix], skip: tuple[float, float], size: Shape) -> list[Bead]:
+    """The beads with the highest sum of scores, in order.
+
+    `scores[a, b][i, j]` is that of a bead of `a` sentences from source sentence i on and `b` from target sentence j on;
+    `skip` what it costs to leave out a sentence of either side, a negative number.
+    """
+    n, m = size
+    skipped = skip[1] * np.arange(m + 1)
+    best = np.full((n + 1, m + 1), -np.inf)
+    best[0] = skipped
+    for i in range(1, n + 1):
+        row = best[i - 1] + skip[0]
+        for (a, b), values in scores.items():
+            if i >= a and m >= b:
+                row[b:] = np.maximum(row[b:], best[i - a, : m + 1 - b] + values[i - a])
+        # Any number of target sentences may be left out after that: the best of all places before.
+        best[i] = skipped + np.maximum.accumulate(row - skipped)
+    return _trace(best, scores, skip)
+
+
+def _trace(best: Matrix, scores: Mapping[Shape, Matrix], skip: tuple[float, float]) -> list[Bead]:
+    """Back from the end: at each place the step that gave its score."""
+    i, j = best.shape[0] - 1, best.shape[1] - 1
+    found = []
+    while i or j:
+        steps = {}
+        if i:
+            steps[1, 0] = best[i - 1, j] + skip[0]
+        if j:
+            steps[0, 1] = best[i, j - 1] + skip[1]
+        for (a, b), values in scores.items():
+            if i >= a and j >= b:
+                steps[a, b] = best[i - a, j - b] + values[i - a, j - b]
+        a, b = max(steps, key=lambda shape: steps[shape])
+        found.append(Bead(range(i - a, i), range(j - b, j)))
+        i, j = i - a, j - b
+    return found[::-1]
+
+
+# ---- How well sentences fit each other ----
+
+# How well sentences fit each other: by their lengths (Gale and Church 1993) and by the words of a word table.
+#
+# The score of a bead is a log-likelihood ratio: how much more probable the target's words are as a translation of the
+# source's than as words of any sentence of the book.
+
+# The shapes of beads, with their prior probabilities; a sentence that has no translation has SKIP.
+PRIORS: dict[Shape, float] = {(1, 1): 0.87, (1, 2): 0.045, (2, 1): 0.045, (2, 2): 0.01, (1, 3): 0.01, (3, 1): 0.01}
+SKIP = 0.005
+_SPREAD = 6.8  # variance of the target's length for each character of the source (Gale and Church)
+_LONGEST = 3_000  # words of a chapter that are looked at: the others are too rare to tell anything
+_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_]+")
+
+# Source words [sentences' words], target words -> p(target | source), [source words, target words].
+Translations = Callable[[Sequence[str], Sequence[str]], Matrix]
+
+
+def words_of(text: str) -> list[str]:
+    return _WORD.findall(text.lower())
+
+
+def cognates(source: Sequence[str], target: Sequence[str]) -> Matrix:
+    """A word table before there is one: numbers and words that begin alike may be each other's translation."""
+    known: dict[str, int] = {"": 0}
+    keys = [np.array([known.setdefault(cognate_key(word), len(known)) for word in words]) for words in (source, target)]
+    return 0.5 * ((keys[0][:, None] == keys[1][None, :]) & (keys[0][:, None] > 0))
+
+
+def cognate_key(word: str) -> str:
+    """What is compared of a word; "" for short ones, which tell nothing."""
+    plain = "".join(c for c in unicodedata.normalize("NFKD", word) if not unicodedata.combining(c))
+    return plain if plain.isdigit() else plain[:5] if len(plain) > 3 else ""
+
+
+class ChapterScores:
+    """All scores of beads of a chapter."""
+
+    def __init__(self, source: Sequence[str], target: Sequence[str], frequencies: Counter[str], ratio: float):
+        """`frequencies` of the target's words in the book; `ratio` of the target's length to the source's."""
+        self._lengths = [np.array([len(text) for text in side], dtype=np.float64) for side in (source, target)]
+        self._ratio = ratio
+        words = [[words_of(text) for text in side] for side in (source, target)]
+        self._vocabularies = [_vocabulary(side) for side in words]
+        self._bags = [_bags(side, known) for side, known in zip(words, self._vocabularies, strict=True)]
+        total = frequencies.total()
+        self._usual = np.array([frequencies[word] / total for word in self._vocabularies[1]])
+
+    def matrices(self, tables: Sequence[Translations], trust: float) -> dict[Shape, Matrix]:
+        """`tables` take turns with the source sentences, in `fold`s; `trust` is the share of words that a table is
+        expected to explain."""
+        source, target = self._bags
+        folds = fold(np.arange(len(source)), len(tables))
+        known = np.zeros((len(source), len(self._usual)))
+        for number, table in enumerate(tables):
+            rows = folds == number
+            known[rows] = source[rows] @ table(*self._vocabularies)
+        sizes = source.sum(axis=1) + 1  # a word more: that which translates nothing
+        found: dict[Shape, Matrix] = {}
+        for a in sorted({shape[0] for shape in PRIORS}):
+            if len(source) < a:
+                continue
+            together = sums(known, a) / sums(sizes[:, None], a) / self._usual
+            words = np.log(1 - trust + trust * together) @ target.T
+            for b in (b for first, b in PRIORS if first == a and len(target) >= b):
+                found[a, b] = sums(words.T, b).T + self._length_scores(a, b) + math.log(PRIORS[a, b])
+        return found
+
+    def words_in(self, targets: range) -> float:
+        """How many words of target sentences are looked at."""
+        return float(self._bags[1][targets.start : targets.stop].sum())
+
+    def _length_scores(self, a: int, b: int) -> Matrix:
+        source, target = (sums(side[:, None], n)[:, 0] for side, n in zip(self._lengths, (a, b), strict=True))
+        off = target[None, :] - self._ratio * source[:, None]
+        return -(off**2) / (2 * _SPREAD * self._ratio * (source[:, None] + 1))
+
+
+def fold(sentences: NDArray[np.int64], folds: int, run: int = 25) -> NDArray[np.int64]:
+    """Which of the word tables a source sentence is scored with: that which was not learnt from it."""
+    return (sentences // run) % folds
+
+
+def _vocabulary(sentences: Sequence[Sequence[str]]) -> list[str]:
+    often = Counter(word for words in sentences for word in set(words))
+    return [word for word, _ in often.most_common(_LONGEST)]
+
+
+def _bags(sentences: Sequence[Sequence[str]], vocabulary: Sequence[str]) -> Matrix:
+    places = {word: place for place, word in enumerate(vocabulary)}
+    bags = np.zeros((len(sentences), len(vocabulary)))
+    for number, words in enumerate(sentences):
+        for word in set(words):
+            if word in places:
+                bags[number, places[word]] = 1
+    return bags
+
+
+def sums(rows: Matrix, count: int) -> Matrix:
+    """Sums of `count` rows after one another."""
+    return sum((rows[k : len(rows) - count + 1 + k] for k in range(1, count)), rows[: len(rows) - count + 1])

@@ -1,0 +1,252 @@
+"""The words that probes are made of, by language: classes, cues and names."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from functools import cache
+from importlib.resources import files
+from itertools import chain
+from typing import Any
+
+from docnmt.base.errors import DocnmtError
+
+# ---- What is known of languages ----
+
+# What is known of languages: words that tell a person's gender, what a word is where it stands, ready-made classes.
+
+GENDER = "gender"  # in the place of words to swap: all pronouns of a person at once
+MASCULINE, FEMININE, OTHERWISE = "masculine", "feminine", "otherwise"
+
+UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
+WORD = r"[^\W_]+(?:-[^\W_]+)*"
+_NEXT = re.compile(rf"[ \u00a0]({WORD})|('[a-z]+)")
+_PREVIOUS = re.compile(rf"({WORD}'?)[ \u00a0]?$|-$")
+
+
+@dataclass(frozen=True)
+class Role:
+    """What a word may be, and beside which words it is that."""
+
+    words: tuple[str, ...]
+    doubtful: tuple[str, ...] = ()  # the words that may also be something else
+    next: tuple[str, ...] = ("*",)
+    next_not: tuple[str, ...] = ()
+    previous_not: tuple[str, ...] = ()
+
+    def fits(self, word: str, previous: str, following: str) -> bool:
+        if word not in self.doubtful:
+            return word in self.words
+        return (
+            _is_one_of(following, self.next)
+            and not _is_one_of(following, self.next_not)
+            and not _is_one_of(previous, self.previous_not)
+        )
+
+
+@cache
+def _is_one_of(word: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(word, pattern) for pattern in patterns)
+
+
+@dataclass(frozen=True)
+class Language:
+    """A language we have no words for tells nothing: no cues, no roles."""
+
+    cues: Mapping[str, re.Pattern[str] | None] = field(default_factory=dict)  # by what they tell
+    names: bool = False
+    no_names: frozenset[str] = frozenset()  # words with a capital that are none
+    roles: Mapping[str, Role] = field(default_factory=dict)
+    genders: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # role -> masculine and feminine pronoun
+
+    def role_of_all(self, words: Sequence[str]) -> str:
+        """The one role that all these words can have; "" where they have none in common."""
+        return next((name for name, role in self.roles.items() if set(role.words).issuperset(words)), "")
+
+    def role_at(self, text: str, begin: int, end: int) -> str:
+        """What the word at a place is; "" where its neighbours do not tell."""
+        text = plain(text)
+        previous, following = _PREVIOUS.search(text[:begin]), _NEXT.match(text[end:])
+        sides = (previous[1] or "-") if previous else "", (following[1] or following[2]) if following else ""
+        possible = [name for name, role in self.roles.items() if role.fits(text[begin:end], *sides)]
+        return possible[0] if len(possible) == 1 else ""
+
+    def gender_of(self, word: str) -> str:
+        """Masculine or feminine; "" for other words."""
+        pairs = [pair for pair in self.genders.values() if word in pair]
+        return (MASCULINE, FEMININE)[pairs[0].index(word)] if pairs else ""
+
+    def tells(self, text: str, kind: str) -> bool:
+        """Whether a text has a word that tells a gender, or whom it is about."""
+        pattern = self.cues.get(kind)
+        return pattern is not None and pattern.search(plain(text)) is not None
+
+
+def plain(text: str) -> str:
+    """In lower case with straight apostrophes; letter by letter as long as before."""
+    text = text.replace("’", "'")
+    lower = text.lower()
+    if len(lower) == len(text):
+        return lower
+    return "".join(letter.lower() if len(letter.lower()) == 1 else letter for letter in text)
+
+
+@cache
+def any_of(words: tuple[str, ...], patterns: tuple[str, ...] = ()) -> re.Pattern[str] | None:
+    """Matches one of these words in plain text, a whole one where spaces part words; a star is any letters."""
+    parts = [_as_pattern(word) for word in sorted(words, key=len, reverse=True)]  # "elle-même" before "elle"
+    return re.compile("|".join((*parts, *patterns))) if parts or patterns else None
+
+
+def _as_pattern(word: str) -> str:
+    if UNSPACED.search(word):
+        return re.escape(word)
+    end = "" if word.endswith("'") else r"(?![\w~-])"
+    return r"(?<!\w)" + r"\w*".join(map(re.escape, word.split("*"))) + end
+
+
+@cache
+def _tables() -> dict[str, Any]:
+    text = files("docnmt.evaluation.probes").joinpath("probe_words.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+@cache
+def language(code: str) -> Language:
+    table = _tables()["language"].get(re.split("[-_]", code.lower())[0])
+    if table is None:
+        return Language()
+    roles = {
+        name: Role(**{field: tuple(words) for field, words in role.items()})
+        for name, role in table.get("roles", {}).items()
+    }
+    cues = {
+        MASCULINE: any_of(tuple(table[MASCULINE])),
+        FEMININE: any_of(tuple(table[FEMININE])),
+        OTHERWISE: any_of(tuple(table["generic"]), tuple(table["patterns"])),
+    }
+    genders = {role: (pair[0], pair[1]) for role, pair in table.get("gender", {}).items()}
+    return Language(cues, table["names"], frozenset(table.get("no_names", ())), roles, genders)
+
+
+def presets() -> dict[str, dict[str, dict[str, list[str]]]]:
+    """Language pair -> class -> its fields."""
+    return _tables()["pair"]
+
+
+def all_words(pairs: Mapping[str, tuple[str, str]]) -> list[str]:
+    return sorted(set(chain.from_iterable(pairs.values())))
+
+
+# ---- Names in text ----
+
+# Names in text: by their capitals, and in a script that has none by the names that stand in the other language.
+
+# A capital tells nothing after these, nor at the beginning.
+_OPENS = re.compile(r"(?:^|[.!?:…«»“”\"'‘(\[—–-])\s*$")
+_HAN = re.compile(rf"{UNSPACED.pattern}+")
+_LEAST = 3  # times that a name must have been seen to be learnt
+
+
+def common_words(sentences: Sequence[str]) -> frozenset[str]:
+    """All words that are seen in lower case."""
+    return frozenset(word for text in sentences for word in re.findall(r"[^\W_]+", text) if not word[0].isupper())
+
+
+def names_in(text: str, common: frozenset[str], no_names: frozenset[str]) -> Iterator[str]:
+    """Words with a capital where none has to be, and first words that are never seen without it."""
+    for word in re.finditer(WORD, text):
+        if word[0][0].isupper() and len(word[0]) > 1 and plain(word[0]) not in no_names:
+            opens = _OPENS.search(text[: word.start()])
+            if not opens or plain(word[0]).partition("-")[0] not in common:
+                yield word[0]
+
+
+def is_reverent(text: str, begin: int, end: int) -> bool:
+    """A pronoun with a capital inside a sentence: God's. It is not swapped for another."""
+    return text[begin].isupper() and not text[begin:end].isupper() and not _OPENS.search(text[:begin])
+
+
+def learnt_names(sources: Sequence[str], names: Sequence[frozenset[str]]) -> tuple[str, ...]:
+    """Of a source without spaces or capitals: strings that mostly stand beside one of the target's names, and that this
+    name mostly stands beside."""
+    seen: Counter[str] = Counter()
+    named: Counter[str] = Counter()
+    together: Counter[tuple[str, str]] = Counter()
+    for source, found in zip(sources, names, strict=True):
+        strings = _strings(source)
+        seen.update(strings)
+        named.update(found)
+        together.update((string, name) for string in strings for name in found)
+    return tuple(
+        dict.fromkeys(
+            string
+            for (string, name), count in together.items()
+            if count >= _LEAST
+            and count >= seen[string] * (0.5 if len(string) > 1 else 0.8)
+            and 3 * count >= named[name]
+        )
+    )
+
+
+def _strings(text: str) -> set[str]:
+    """All runs of up to four characters."""
+    runs = _HAN.findall(text)
+    return {run[at : at + size] for run in runs for size in (1, 2, 3, 4) for at in range(len(run) - size + 1)}
+
+
+# ---- Classes of words that take each other's place ----
+
+# Classes of words that take each other's place: ready-made ones by language pair, and those of the command line.
+
+
+@dataclass(frozen=True)
+class ProbeClass:
+    name: str
+    swap: tuple[str, ...]  # words that take each other's place; or GENDER alone
+    source: tuple[str, ...] = ()  # words of which the source has one; none: any source will do
+    source_not: tuple[str, ...] = ()  # words that it has not
+    told: tuple[str, ...] = ()  # words of `swap` that the sentence mostly tells by itself
+    ignore: tuple[str, ...] = ()  # cues that tell nothing here
+    source_cues: tuple[str, ...] = ()  # patterns instead of the languages' cues
+    target_cues: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.is_gender and len(set(self.swap)) < 2:
+            raise DocnmtError(
+                f"--swap {','.join(self.swap)}: there is nothing to put in its place\n"
+                f"  Name two different words or more, or {GENDER} for all pronouns of a person at once."
+            )
+
+    @property
+    def is_gender(self) -> bool:
+        return self.swap == (GENDER,)
+
+
+def preset(languages: tuple[str, str]) -> list[ProbeClass]:
+    known = presets()
+    pair = "-".join(languages)
+    if pair not in known:
+        raise DocnmtError(
+            f"no ready-made classes for {pair!r}\n  They are there for {', '.join(known)}; name words with --swap."
+        )
+    return [
+        ProbeClass(name, **{field: tuple(words) for field, words in table.items()})
+        for name, table in known[pair].items()
+    ]
+
+
+def chosen_classes(
+    languages: tuple[str, str], swaps: Sequence[Sequence[str]], source: Sequence[str]
+) -> list[ProbeClass]:
+    """Those of the command line. Words that are a ready-made class's are taken as it takes them."""
+    ready = {one.swap: one for one in preset(languages)} if "-".join(languages) in presets() else {}
+    classes = []
+    for words in map(tuple, swaps):
+        one = ready.get(words, ProbeClass("/".join(words), words))
+        classes.append(replace(one, source=tuple(source)) if source else one)
+    return classes

@@ -1,0 +1,211 @@
+"""Probes from any corpus: sentences in which one word depends on what stands before."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from docnmt.base.report import Column, Table
+from docnmt.document import ParallelDocument
+from docnmt.evaluation.contrastive_generative import decisive
+from docnmt.evaluation.contrastive_items import KEPT, Item
+from docnmt.evaluation.probe_words import (
+    FEMININE,
+    GENDER,
+    MASCULINE,
+    OTHERWISE,
+    UNSPACED,
+    ProbeClass,
+    all_words,
+    any_of,
+    common_words,
+    is_reverent,
+    language,
+    learnt_names,
+    names_in,
+    plain,
+)
+
+# ---- Making probes ----
+
+# Making probes: sentences of real documents in which one word, and nothing in the source sentence, is to be decided.
+#
+# A class is a handful of words that can stand in each other's place (his, her, its) where the source has one word for
+# all of them (son). An item is a sentence whose reference has exactly one of them; its wrong translations are the
+# reference with each of the others there. Whether the sentence itself tells which one it must be is looked for in
+# both languages.
+
+CUE, NO_CUE = "with cue", "no cue"
+_LONGEST = 2.2  # times as many letters on one side as on the other: the two are hardly each other's translation
+
+
+class ProbeMaker:
+    """Finds the items of some classes in documents."""
+
+    def __init__(self, documents: Sequence[ParallelDocument], languages: tuple[str, str]):
+        self.documents = documents
+        self.source, self.target = map(language, languages)
+        sides = [[text for d in documents for text in side(d)] for side in (lambda d: d.source, lambda d: d.target)]
+        self._common = [common_words(texts) for texts in sides]
+        self._learnt: tuple[str, ...] = ()
+        if self.target.names and UNSPACED.search("".join(sides[0])):
+            self._learnt = learnt_names(sides[0], [frozenset(self._names(text, 1)) for text in sides[1]])
+        self._ratio = sum(map(len, sides[1])) / max(1, sum(map(len, sides[0])))
+
+    def make(self, classes: Sequence[ProbeClass], *, limit: int = 0, seed: int = 1) -> list[Item]:
+        """Class by class, in the order of the corpus, at most `limit` of a class and cue in a document (0: all).
+
+        What one class asks about, `gender` does not ask about again.
+        """
+        items: list[Item] = []
+        asked: set[tuple[str, int]] = set()
+        for chosen in sorted(classes, key=lambda one: one.is_gender):
+            for document in self.documents:
+                found = [item for item in self._items(chosen, document) if _place(item) not in asked]
+                items += _sample(found, limit, random.Random(f"{seed} {chosen.name} {document.id}"))
+                asked |= set() if chosen.is_gender else set(map(_place, found))
+        return items
+
+    def _items(self, chosen: ProbeClass, document: ParallelDocument) -> Iterator[Item]:
+        wanted, unwanted = any_of(chosen.source), any_of(chosen.source_not)
+        for position in document.filled:
+            source, target = document.source[position], document.target[position]
+            if not source or not target or not self._are_alike(source, target):
+                continue
+            if (wanted and not wanted.search(plain(source))) or (unwanted and unwanted.search(plain(source))):
+                continue
+            swapped = self._swap_all(target) if chosen.is_gender else self._swap_one(chosen, target)
+            if swapped:
+                yield self._item(chosen, document, position, *swapped)
+
+    def _swap_one(self, chosen: ProbeClass, text: str) -> tuple[list[str], str, str] | None:
+        """The text with each other word in the place of the one it has; what is left around that; the word."""
+        found = _find(chosen.swap, text)
+        if len(found) != 1 or is_reverent(text, *found[0]):
+            return None
+        ((begin, end),) = found
+        role = self.target.role_of_all(chosen.swap)
+        if role and self.target.role_at(text, begin, end) != role:
+            return None
+        right = plain(text[begin:end])
+        others = [word for word in chosen.swap if word != right]
+        wrong = [text[:begin] + _in_case_of(text[begin:end], word) + text[end:] for word in others]
+        return wrong, f"{text[:begin]} {text[end:]}", right
+
+    def _swap_all(self, text: str) -> tuple[list[str], str, str] | None:
+        """The same for all pronouns of a person at once, which have to be of one gender."""
+        pairs = self.target.genders
+        found = _find(all_words(pairs), text)
+        if len({self.target.gender_of(plain(text[begin:end])) for begin, end in found}) != 1:
+            return None
+        wrong = rest = text
+        for begin, end in reversed(found):  # from the end, so that the places before stay where they are
+            role, word = self.target.role_at(text, begin, end), plain(text[begin:end])
+            if role not in pairs or is_reverent(text, begin, end):
+                return None
+            (other,) = set(pairs[role]) - {word}
+            wrong = wrong[:begin] + _in_case_of(text[begin:end], other) + wrong[end:]
+            rest = f"{rest[:begin]} {rest[end:]}"
+        return [wrong], rest, plain(text[slice(*found[0])])
+
+    def _item(
+        self, chosen: ProbeClass, document: ParallelDocument, position: int, wrong: list[str], rest: str, right: str
+    ) -> Item:
+        told = right in chosen.told or self._told(chosen, document.source[position], rest)
+        first = max(0, position - KEPT)
+        return Item(
+            document=document.id,
+            phenomenon=f"{chosen.name}, {CUE if told else NO_CUE}",
+            source=(document.source[position],),
+            right=(document.target[position],),
+            wrong=tuple((text,) for text in wrong),
+            position=position,
+            distance=0 if told else self._distance(document, position, self.target.gender_of(right)),
+            previous=document.source[first:position],
+            following=document.source[position + 1 : position + 1 + KEPT],
+            previous_target=document.target[first:position],
+        )
+
+    def _told(self, chosen: ProbeClass, source: str, target: str) -> bool:
+        if chosen.source_cues or chosen.target_cues:
+            patterns = any_of((), chosen.source_cues), any_of((), chosen.target_cues)
+            texts = zip(patterns, (source, target), strict=True)
+            return any(pattern is not None and pattern.search(plain(text)) for pattern, text in texts)
+        ignored = any_of(chosen.ignore)
+        for side, text in ((self.source, source), (self.target, target)):
+            rest = ignored.sub(" ", plain(text)) if ignored else text
+            if side.tells(rest, MASCULINE) or side.tells(rest, FEMININE) or side.tells(text, OTHERWISE):
+                return True
+        return (
+            any(self._names(source, 0)) or any(self._names(target, 1)) or any(name in source for name in self._learnt)
+        )
+
+    def _names(self, text: str, side: int) -> Iterator[str]:
+        language = (self.source, self.target)[side]
+        return names_in(text, self._common[side], language.no_names) if language.names else iter(())
+
+    def _distance(self, document: ParallelDocument, position: int, gender: str) -> int | None:
+        """How far back a word of this gender stands, in either language."""
+        for back in range(1, min(position, KEPT) + 1):
+            pair = document.source[position - back], document.target[position - back]
+            if self.source.tells(pair[0], gender) or self.target.tells(pair[1], gender):
+                return back
+        return None
+
+    def _are_alike(self, source: str, target: str) -> bool:
+        return 1 / _LONGEST <= len(target) / (self._ratio * len(source)) <= _LONGEST
+
+
+def _place(item: Item) -> tuple[str, int]:
+    assert item.position is not None
+    return item.document, item.position
+
+
+def _sample(items: list[Item], limit: int, generator: random.Random) -> list[Item]:
+    kept: list[Item] = []
+    for name in dict.fromkeys(item.phenomenon for item in items):
+        own = [item for item in items if item.phenomenon == name]
+        kept += generator.sample(own, limit) if 0 < limit < len(own) else own
+    return sorted(kept, key=_place)
+
+
+def _find(words: Sequence[str], text: str) -> list[tuple[int, int]]:
+    pattern = any_of(tuple(words))
+    return [match.span() for match in pattern.finditer(plain(text))] if pattern else []
+
+
+def _in_case_of(model: str, word: str) -> str:
+    if len(model) > 1 and model.isupper():
+        return word.upper()
+    return word[0].upper() + word[1:] if model[0].isupper() else word
+
+
+# ---- What there is in a set of probes, and how far one gets by always saying the same ----
+
+
+def prior_table(items: Sequence[Item], languages: tuple[str, str]) -> Table:
+    """A row a class and cue: its items, how often each word is the right one, and chance."""
+    target = language(languages[1])
+    columns = ("class", "items", "documents", "right word", "most frequent", "chance")
+    table = Table("Probes", [Column(name, text=name in ("class", "right word")) for name in columns])
+    names = dict.fromkeys(item.phenomenon for item in items)
+    classes = [name.partition(", ")[0] for name in names]
+    for name in sorted(names, key=lambda name: (classes.index(name.partition(", ")[0]), name)):
+        own = [item for item in items if item.phenomenon == name]
+        first = [next(iter(decisive(item).right), "") for item in own]
+        right = Counter(target.gender_of(word) for word in first) if name.startswith(GENDER) else Counter(first)
+        shares = {word: 100 * count / len(own) for word, count in right.most_common()}
+        chance = 100 * sum(item.chance for item in own) / len(own)
+        documents = len({item.document for item in own})
+        listed = ", ".join(f"{word} {share:.0f} %" for word, share in shares.items())
+        most = max(shares.values())
+        table.add(name, f"{len(own):,}", f"{documents:,}", listed, f"{most:.1f}", f"{chance:.1f}")
+        table.figures.append(
+            {"class": name, "items": len(own), "documents": documents, "right": shares, "chance": chance}
+        )
+    table.notes.append(
+        "Most frequent: percent right by always saying the most frequent word; chance: by guessing. With cue: a word "
+        "of the sentence, or of its reference, may tell."
+    )
+    return table

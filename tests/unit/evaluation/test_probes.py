@@ -1,0 +1,225 @@
+"""Probes: what is taken from a corpus, what is left out, and what the sentence itself tells."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from docnmt.base.errors import DocnmtError
+from docnmt.cli import main
+from docnmt.document import ParallelDocument
+from docnmt.evaluation.contrastive_generative import decisive
+from docnmt.evaluation.contrastive_items import Item
+from docnmt.evaluation.probe_words import ProbeClass, chosen_classes, language, preset, presets
+from docnmt.evaluation.probes import ProbeMaker
+
+SHARED = Path(os.environ.get("DOCNMT_SHARED") or Path(__file__).parents[4] / "shared")
+NOVELS = SHARED / "data" / "discourse" / "novels.fr-en.bovary.tsv"
+# Words in lower case, so that a capital at the beginning of a sentence is no name.
+COMMON = (
+    "– elle dit que son chapeau tomba, ses yeux, il a vu la lettre, puis en marchant, les mots lui manquaient.",
+    "she said that his hat fell, her eyes, he saw the letter, then walking, words failed him, its roof.",
+)
+
+
+def items_of(*pairs: tuple[str, str], languages=("fr", "en"), classes=None, common=COMMON, **options) -> list[Item]:
+    document = ParallelDocument("d", *zip(common, *pairs, strict=True))
+    made = ProbeMaker([document], languages).make(classes or preset(languages), **options)
+    return [item for item in made if item.position]
+
+
+def one(*pairs: tuple[str, str], **options) -> Item:
+    (item,) = items_of(*pairs, **options)
+    return item
+
+
+def test_the_others_stand_in_the_words_place_with_its_case_and_the_context_beside_it():
+    before = ("Marie entra.", "Marie came in.")
+    item = one(before, ("Son chapeau tomba.", "Her hat fell off."))
+    assert item.right == ("Her hat fell off.",)
+    assert item.wrong == (("His hat fell off.",), ("Its hat fell off.",))
+    assert item.phenomenon == "possessive, no cue"
+    assert (item.position, item.previous[-1], item.previous_target[-1]) == (2, *before)
+    shouted = one(("SON CHAPEAU !", "HER HAT!"))
+    assert shouted.wrong == (("HIS HAT!",), ("ITS HAT!",))
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        ("Son chapeau et ses gants.", "His hat and his gloves, and its box."),  # more than one
+        ("Le chapeau tomba.", "His hat fell off."),  # the source does not leave it open
+        ("Son chapeau tomba.", "The hat fell off."),  # nothing to swap
+        ("On lui dit son nom.", "They gave her money."),  # whose money?
+        ("On vit son sourire.", "They saw her smile."),  # a smile, or to smile
+        ("C'était son chapeau.", "The hat was his."),  # "her" would have to be "hers"
+        ("Son œil !", "This is a far longer sentence than the other one, and hardly his translation of it."),
+    ],
+)
+def test_what_is_not_sure_is_left_out(source, target):
+    assert not items_of((source, target), classes=preset(("fr", "en"))[:1])
+
+
+def test_her_is_told_by_where_it_stands():
+    english = language("en")
+    for text, role in (
+        ("I saw her hat.", ""),
+        ("This is her hat.", "possessive"),
+        ("I know her.", "object"),
+        ("I spoke with her about it.", "object"),
+        ("Her own hat.", "possessive"),
+        ("They told her stories.", ""),
+    ):
+        begin = text.lower().index("her")
+        assert english.role_at(text, begin, begin + 3) == role, text
+
+
+CUES = {
+    "nothing": ("Son chapeau tomba.", "Her hat fell.", False),
+    "a pronoun of the source": ("Elle perdit son chapeau.", "Off went her hat.", True),
+    "a pronoun of the reference": ("Son chapeau tomba.", "Her hat fell and she saw it.", True),
+    "a noun": ("La reine perdit son chapeau.", "Her hat fell.", True),
+    "a name": ("Puis Camille perdit son chapeau.", "Then her hat fell.", True),
+    "a name that begins": ("Camille perdit son chapeau.", "Her hat fell.", True),
+    "who does it for a living": ("Le chapelier perdit son chapeau.", "His hat fell.", True),
+    "agreement": ("Étonnée, on vit ses yeux.", "There were her eyes.", True),
+    "a thing": ("Son toit tomba.", "Its roof fell.", True),
+}
+
+
+@pytest.mark.parametrize("why", CUES)
+def test_what_tells_is_found_in_either_language(why):
+    source, target, told = CUES[why]
+    item = one((source, target), classes=preset(("fr", "en"))[:1])
+    assert item.phenomenon == f"possessive, {'with cue' if told else 'no cue'}"
+    assert (item.distance == 0) == told
+
+
+def test_the_distance_is_that_of_the_nearest_sentence_with_a_word_of_the_gender():
+    far = [("Elle entra.", "She came in."), ("Le roi dormait.", "The king slept."), ("Tout dormait.", "All slept.")]
+    for target, distance in (("Her eyes.", 3), ("His eyes.", 2)):
+        item = next(item for item in items_of(*far, ("Ses yeux.", target)) if item.position == 4)
+        assert item.distance == distance
+
+
+def test_all_pronouns_of_a_person_change_at_once_each_in_its_role():
+    gender = [one for one in preset(("fr", "en")) if one.is_gender]
+    item = one(
+        ("Ses mains lui disaient son nom.", "Her hands told her of herself, and her name was hers."), classes=gender
+    )
+    assert item.wrong == (("His hands told him of himself, and his name was his.",),)
+    assert item.phenomenon == "gender, no cue"
+    assert not items_of(("Ses mains lui disaient son nom.", "His hands told her his name."), classes=gender)
+
+
+def test_gender_does_not_ask_again_what_another_class_asks():
+    kinds = [
+        item.phenomenon for item in items_of(("Ses yeux.", "Her eyes."), ("Ses yeux, sa voix.", "His eyes, his voice."))
+    ]
+    assert kinds == ["possessive, no cue", "gender, no cue"]
+
+
+def test_who_does_something_to_a_person_tells_nothing_of_that_person():
+    open_one = one(("Elle lui disait :", "She said to him —"), classes=preset(("fr", "en"))[1:2])
+    assert open_one.phenomenon == "object, no cue" and open_one.wrong[0] == ("She said to her —",)
+    same = one(
+        ("Ce qu'elle aimait lui manquait.", "What she liked was lost to her."), classes=preset(("fr", "en"))[1:2]
+    )
+    assert same.phenomenon == "object, with cue"
+
+
+def test_god_has_no_other_gender():
+    assert not items_of(("On doit lui parler.", "One must speak to Him."))
+
+
+def test_a_limit_holds_for_each_document_and_its_seed_draws():
+    pairs = [(f"Ses yeux, {n}.", f"Her eyes, {n}.") for n in range(30)]
+    drawn = [[item.position for item in items_of(*pairs, limit=5, seed=seed)] for seed in (1, 1, 2)]
+    assert len(drawn[0]) == 5 and drawn[0] == sorted(drawn[0])
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_words_of_ones_own_in_any_language():
+    own = chosen_classes(("de", "nl"), [["dit", "dat"]], ["das"])
+    item = one(("Ich sehe das Haus.", "Ik zie dat huis."), languages=("de", "nl"), classes=own)
+    assert item.wrong == (("Ik zie dit huis.",),) and item.phenomenon == "dit/dat, no cue"
+    assert not items_of(("Ich sehe ein Haus.", "Ik zie dat huis."), languages=("de", "nl"), classes=own)
+    ready = chosen_classes(("fr", "en"), [["his", "her", "its"]], [])
+    assert ready == preset(("fr", "en"))[:1]
+    with pytest.raises(DocnmtError, match="nothing to put in its place"):
+        ProbeClass("x", ("his", "his"))
+    with pytest.raises(DocnmtError, match="no ready-made classes for 'nl-de'"):
+        preset(("nl", "de"))
+
+
+@pytest.mark.parametrize(
+    ("languages", "source", "target", "wrong"),
+    [
+        (("en", "fr"), "It opened once more.", "Elle se rouvrit.", "Il se rouvrit."),
+        (("en", "fr"), "They walked away.", "Ils marchaient au loin.", "Elles marchaient au loin."),
+        (("en", "fr"), "Here is your hat.", "Voici tes gants.", "Voici vos gants."),
+        (("zh", "en"), "声音很小。", "Her voice is faint.", "His voice is faint."),
+        (("de", "en"), "Er war dort.", "It was there.", "He was there."),
+    ],
+)
+def test_every_pair_has_ready_made_classes(languages, source, target, wrong):
+    assert "-".join(languages) in presets()
+    item = one((source, target), languages=languages, common=(source.lower(), target.lower()))
+    assert item.phenomenon.endswith(", no cue") and item.wrong[0] == (wrong,)
+
+
+def test_french_pronouns_that_stand_for_nothing_or_after_a_preposition_are_left_out():
+    for target in ("Il y a de l'eau.", "Il faut partir.", "C'est pour elle.", "Oui, dit-elle."):
+        assert not items_of(("It is there.", target), languages=("en", "fr"))
+
+
+def test_the_words_that_decide():
+    item = Item("d", "p", ("s",), ("She took her hat.",), (("He took his hat.",),))
+    assert decisive(item) == (("she", "her"), ("he", "his"))
+    assert decisive(Item("d", "p", ("s",), ("她来了。",), (("他来了。",),))) == (("她",), ("他",))
+
+
+def test_a_set_is_made_and_its_priors_are_printed(tmp_path, capsys):
+    corpus, made, figures = (tmp_path / name for name in ("corpus.tsv", "set.jsonl", "figures.json"))
+    pairs = [COMMON, ("Ses yeux.", "Her eyes."), ("Ses gants.", "His gloves."), ("Ses pieds.", "Her feet.")]
+    corpus.write_text("".join(f"d\t{source}\t{target}\n" for source, target in pairs), encoding="utf-8")
+    command = ["contrast", "make", str(corpus), "-o", str(made), "--languages", "fr-en", "--json", str(figures)]
+    assert main(command) == 0
+    assert "67" in capsys.readouterr().out
+    (row,) = json.loads(figures.read_text())
+    assert (
+        row["items"] == 3 and row["right"]["her"] == pytest.approx(200 / 3) and row["chance"] == pytest.approx(100 / 3)
+    )
+    assert [json.loads(line)["right"] for line in made.open(encoding="utf-8")] == [
+        "Her eyes.",
+        "His gloves.",
+        "Her feet.",
+    ]
+    assert main([*command, "--target-first"]) == 2
+    assert "no sentence to ask about" in capsys.readouterr().err
+    assert main([*command, "--source", "ses"]) == 2
+    assert "--source goes with --swap" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not NOVELS.exists(), reason="needs the novels beside the repository: ../shared/data/discourse")
+def test_madame_bovary_has_sentences_that_leave_it_open(tmp_path):
+    begun, made, figures = (tmp_path / name for name in ("begun.tsv", "set.jsonl", "figures.json"))
+    begun.write_text("".join(NOVELS.open(encoding="utf-8").readlines()[:1500]), encoding="utf-8")
+    assert main(["contrast", "make", str(begun), "-o", str(made), "--languages", "fr-en", "--json", str(figures)]) == 0
+    counts = {row["class"]: row["items"] for row in json.loads(figures.read_text())}
+    assert counts["possessive, no cue"] >= 8 and counts["possessive, with cue"] >= 120
+    assert sum(count for name, count in counts.items() if name.endswith("no cue")) >= 15
+    for line in made.open(encoding="utf-8"):
+        item = json.loads(line)
+        assert item["right"] not in item["wrong"] and len(item["right"].split()) == len(item["wrong"][0].split())
+
+
+def test_names_of_a_script_without_capitals_are_learnt_from_the_other_language():
+    before = [(f"静音在第{n}排。", f"There is Shizune in row {n}.") for n in "一二三四五"]
+    common = ("声音很小，这里。", "her voice is faint, there, row.")
+    for source, told in (("静音声音很小。", True), ("声音很小。", False)):
+        item = one(*before, (source, "Her voice is faint."), languages=("zh", "en"), common=common)
+        assert item.phenomenon == f"possessive, {'with cue' if told else 'no cue'}"
