@@ -41,7 +41,7 @@ from docnmt.demo import write_demo_corpus
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("DOCNMT_SHARED", ROOT.parent / "shared"))
-# What `docnmt corpus get debian runs/corpora/debian-fr-en --languages fr-en` makes, or one like it beside the project.
+# What `python -m tools.debian.get runs/corpora/debian-fr-en --languages fr-en` makes, or one like it beside us.
 CORPORA = (
     ROOT / "runs" / "corpora" / "debian-fr-en" / "train.tsv",
     SHARED / "data" / "debian-mix" / "fr-en.train.tsv",

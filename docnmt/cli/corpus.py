@@ -1,9 +1,8 @@
-"""`docnmt corpus`: make a demo corpus, get a real one, look into a corpus, clean it."""
+"""`docnmt corpus`: make a demo corpus, look into a corpus, clean it."""
 
 from __future__ import annotations
 
 import argparse
-import os
 from pathlib import Path
 
 from docnmt.base.errors import DocnmtError
@@ -11,14 +10,13 @@ from docnmt.cli.options import Verbs, add_corpus, add_json, check_outputs, corpu
 
 
 def add(verbs: Verbs) -> None:
-    corpus = verbs.add_parser("corpus", help="make, get, look into or clean a corpus")
+    corpus = verbs.add_parser("corpus", help="make, look into or clean a corpus")
     jobs = corpus.add_subparsers(required=True, metavar="JOB")
     make = jobs.add_parser("demo", help="write the embedded French-English corpus as files")
     make.add_argument("folder", metavar="DIR")
     make.add_argument("--documents", type=int, default=4500, metavar="N", help="default 4500")
     make.add_argument("--seed", type=int, default=1, metavar="S")
     make.set_defaults(run=run_corpus_demo)
-    _add_get(jobs)
     inspect = jobs.add_parser("inspect", help="count documents, sentences, words; show contexts")
     inspect.add_argument("files", nargs="+", metavar="FILE", help="one file with both sides, or source and target")
     add_corpus(inspect)
@@ -28,20 +26,6 @@ def add(verbs: Verbs) -> None:
     inspect.set_defaults(run=run_corpus_inspect)
     _add_clean(jobs)
     _add_align(jobs)
-
-
-def _add_get(jobs: Verbs) -> None:
-    get = jobs.add_parser("get", help="get a real corpus: train.tsv, dev.tsv and test.tsv with a card")
-    get.add_argument("name", choices=("debian",), help="debian: translated manuals and games from packages, by apt-get")
-    get.add_argument("folder", metavar="DIR")
-    get.add_argument("--languages", required=True, metavar="SRC-TRG", help="fr-en, en-de, zh-en, pt_BR-en ...")
-    get.add_argument("--only", default="", metavar="SOURCE,...", help="libreoffice,wesnoth ... (default: all)")
-    get.add_argument("--cache", default="", metavar="DIR", help="keeps the packages; default ~/.cache/docnmt/debian")
-    get.add_argument(
-        "--held-out", type=float, default=0.02, metavar="SHARE", help="of documents for dev, and for test (0.02)"
-    )
-    get.add_argument("--seed", type=int, default=1, metavar="S")
-    get.set_defaults(run=run_corpus_get)
 
 
 def _add_clean(jobs: Verbs) -> None:
@@ -73,29 +57,6 @@ def run_corpus_demo(options: argparse.Namespace) -> None:
 
     write_demo_corpus(Path(options.folder), options.documents, options.seed)
     print((Path(options.folder) / "README.txt").read_text(encoding="utf-8"), end="")
-
-
-def run_corpus_get(options: argparse.Namespace) -> None:
-    from rich.console import Console
-
-    from docnmt.base.progress import Progress
-    from docnmt.corpora.debian.get import get_debian
-    from docnmt.corpus import clean as report
-
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    card, cleaner = get_debian(
-        Path(options.folder),
-        options.languages,
-        only=options.only,
-        cache=Path(options.cache) if options.cache else home / "docnmt" / "debian",
-        held_out=options.held_out,
-        seed=options.seed,
-        progress=Progress(),
-    )
-    console = Console()
-    for table in (*card.tables(), report.table(cleaner)):
-        table.print(console)
-    print(f"{options.folder}: train.tsv, dev.tsv, test.tsv; README.md and corpus.json say what is in them")
 
 
 def run_corpus_inspect(options: argparse.Namespace) -> None:

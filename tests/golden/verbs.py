@@ -20,7 +20,7 @@ PACKAGE = Path(docnmt.__file__).parent
 
 VERBS = ["demo", "prepare", "train", "corpus", "translate", "score", "serve", "evaluate", "compare", "context-gain"]
 VERBS += ["contrast", "tables", "judge", "judgements", "quantize", "shortlist", "export"]
-JOBS = ["corpus demo", "corpus get", "corpus inspect", "corpus clean"]
+JOBS = ["corpus demo", "corpus inspect", "corpus clean"]
 
 
 @golden()

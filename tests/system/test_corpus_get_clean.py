@@ -1,4 +1,4 @@
-"""`docnmt corpus get` and `docnmt corpus clean`, and what a training makes of the gaps they leave."""
+"""`python -m tools.debian.get` and `docnmt corpus clean`, and what a training makes of the gaps they leave."""
 
 import json
 import os
@@ -8,7 +8,8 @@ import sys
 import pytest
 
 from tests.system.conftest import command
-from tests.unit.corpora.debian_packages import build, help_files, sentence
+from tests.tools.debian.packages import build, help_files, sentence
+from tools.debian import get
 
 # An apt-get whose packages lie in a folder.
 APT = """#!{python}
@@ -42,12 +43,12 @@ def shelf(tmp_path_factory):
 
 
 @pytest.fixture
-def corpus(shelf, tmp_path, monkeypatch):
+def corpus(shelf, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("PATH", f"{shelf}:{os.environ['PATH']}")
     folder = tmp_path / "corpus"
-    done = command("corpus", "get", "debian", folder, "--languages", "fr-en", "--cache", tmp_path / "cache")
-    assert done.code == 0, done.err
-    assert "libreoffice-help" in done.out and "not in this release" in done.err
+    assert get.main([str(folder), "--languages", "fr-en", "--cache", str(tmp_path / "cache")]) == 0
+    said = capsys.readouterr()
+    assert "libreoffice-help" in said.out and "not in this release" in said.err
     return folder
 
 
@@ -101,9 +102,10 @@ def test_a_corpus_out_of_packages_trains_and_its_gaps_are_no_pairs(corpus, tmp_p
     assert len(done.out.splitlines()) == len(mine) + 1
 
 
-def test_apt_absent(tmp_path, monkeypatch):
+def test_apt_absent(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("PATH", str(tmp_path))
-    fails(command("corpus", "get", "debian", tmp_path / "c", "--languages", "fr-en"), "apt-get, which is not")
+    assert get.main([str(tmp_path / "c"), "--languages", "fr-en"]) == 2
+    assert "apt-get, which is not" in capsys.readouterr().err
 
 
 def test_clean(tmp_path):

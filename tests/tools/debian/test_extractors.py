@@ -1,22 +1,20 @@
 """Text comes out of files as packages have them: in order, with its translation where there is one."""
 
 import gzip
-import re
 import struct
 
 import pytest
 
 from docnmt.base.errors import DocnmtError
-from docnmt.corpora.debian.blocks import Block, align, align_by_name, tidy
-from docnmt.corpora.debian.catalogues import catalogues, read_catalogue
-from docnmt.corpora.debian.game_texts import GameTexts, json_strings, lua_strings, paragraphs
-from docnmt.corpora.debian.html_pages import parse_html
-from docnmt.corpora.debian.languages import Language, parse_pair
-from docnmt.corpora.debian.libreoffice_help import parse_libreoffice
-from docnmt.corpora.debian.manual_pages import parse_man
-from docnmt.corpora.debian.pages import text_of
-from docnmt.corpora.debian.sources import SOURCES, chosen_sources
-from docnmt.corpora.debian.xml_help import parse_xml
+from tools.debian.blocks import Block, align, align_by_name, tidy
+from tools.debian.games import catalogues, paragraphs, read_catalogue
+from tools.debian.html_pages import parse_html
+from tools.debian.languages import Language, parse_pair
+from tools.debian.libreoffice_help import parse_libreoffice
+from tools.debian.manual_pages import parse_man
+from tools.debian.pages import text_of
+from tools.debian.sources import SOURCES, chosen_sources
+from tools.debian.xml_help import parse_xml
 
 FRENCH, CHINESE = Language("fr"), Language("zh")
 
@@ -224,14 +222,6 @@ def test_catalogues_of_a_language():
 # ---- games ----
 
 
-def test_strings_of_lua_and_json():
-    lua = 'x = _"one \\"two\\"" .. _("three\\nfour") y = "no" z = _[[\nfive]] w = _\'six\''
-    assert list(lua_strings(lua)) == ['one "two"', "three\nfour", "five", "six"]
-    table = '[{"id": "no", "dynamic_line": "one", "responses": [{"text": "two", "//": "no"}]}, 3]'
-    assert list(json_strings(table)) == ["one", "two"]
-    assert list(json_strings("{broken")) == []
-
-
 def test_messages_of_several_paragraphs():
     assert paragraphs("a\n\nb", "x\n\ny", tidy, r"\n\n") == [("a", "x"), ("b", "y")]
     assert paragraphs("a\n\nb", "x y", tidy, r"\n\n") == [("a b", "x y")]
@@ -240,23 +230,6 @@ def test_messages_of_several_paragraphs():
         == paragraphs("a\n\nb", "a\n\nb", tidy, r"\n\n")
         == [("a", ""), ("b", "")]
     )
-
-
-def test_games_give_messages_in_order_untranslated_ones_too():
-    files = {
-        "data/talk.lua": b'say(_"Good morning, friend.") say(_"Nobody knows that.") say(_"Farewell, then.")',
-        "locale/fr/LC_MESSAGES/game.mo": catalogue(
-            {"Good morning, friend.": "Bonjour, ami.", "Farewell, then.": "Adieu !"}
-        ),
-    }
-    game = GameTexts(re.compile(r"data/(?P<page>.+)\.lua"), lua_strings)
-    assert all(game.wants(path, FRENCH) for path in files) and not game.wants("data/picture.png", FRENCH)
-    assert list(game.documents(files, FRENCH)) == [
-        (
-            "talk",
-            [("Good morning, friend.", "Bonjour, ami."), ("Nobody knows that.", ""), ("Farewell, then.", "Adieu !")],
-        )
-    ]
 
 
 def test_wesnoth_tells_its_stories_in_order():

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from docnmt.base.errors import DocnmtError
-from docnmt.corpora.debian.download import Package
+from tools.debian.packages import Package
 
 
 def build(folder: Path, name: str, files: Mapping[str, bytes], version: str = "1.0") -> Path:

@@ -7,22 +7,22 @@ its names in several releases, the newest first.
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from docnmt.base.errors import DocnmtError
-from docnmt.corpora.debian.blocks import Texts, align_by_name
-from docnmt.corpora.debian.game_texts import GameTexts, json_strings, lua_strings
-from docnmt.corpora.debian.help_packages import GNOME, KDE
-from docnmt.corpora.debian.html_pages import parse_html
-from docnmt.corpora.debian.languages import Language
-from docnmt.corpora.debian.libreoffice_help import parse_libreoffice
-from docnmt.corpora.debian.manual_pages import parse_man
-from docnmt.corpora.debian.packages import Files
-from docnmt.corpora.debian.pages import Pages
-from docnmt.corpora.debian.wesnoth import Wesnoth
-from docnmt.corpora.debian.xml_help import parse_xml
+from tools.debian.blocks import Texts, align_by_name
+from tools.debian.games import Wesnoth
+from tools.debian.html_pages import parse_html
+from tools.debian.languages import Language
+from tools.debian.libreoffice_help import parse_libreoffice
+from tools.debian.manual_pages import parse_man
+from tools.debian.packages import Files
+from tools.debian.pages import Pages
+from tools.debian.xml_help import parse_xml
 
 
 class Extractor(Protocol):
@@ -52,6 +52,7 @@ class Source:
         return [tuple(names.split("|")) for names in dict.fromkeys(filled)]
 
 
+_HELP = tomllib.loads(Path(__file__).with_name("help_packages.toml").read_text(encoding="utf-8"))
 _CAMPAIGNS = "data did dm dw ei httt l low nr sof sota sotbe thot trow tsg ttb utbs"
 _LISTS = re.compile(  # indexes, tables of contents and the whole manual on one page
     r"genindex|search|(^|/)index-|glossary-index|/ix\d|bi01|(^|/)developers-reference$|quickreference|sitemap|directives$"
@@ -87,7 +88,7 @@ SOURCES = (
         "gnome-help",
         "manuals",
         "CC-BY-SA-3.0, GFDL-1.1+, GPL-2+ (each program's own)",
-        tuple(GNOME.split()),
+        tuple(_HELP["gnome"].split()),
         Pages(
             parse_xml,
             _in(r"usr/share/help/(?P<language>[^/]+)/(?P<page>.+)\.(?:page|docbook|xml)"),
@@ -117,7 +118,7 @@ SOURCES = (
         "kde-docs",
         "manuals",
         "GFDL-1.2+, GPL-2+ (each program's own)",
-        tuple(KDE.split()),
+        tuple(_HELP["kde"].split()),
         Pages(parse_xml, _in(r"usr/share/doc/HTML/(?P<language>[^/]+)/(?P<page>.+)\.docbook")),
     ),
     Source(
@@ -149,29 +150,6 @@ SOURCES = (
             "|".join(f"wesnoth-{version}-{part}" for version in ("1.18", "1.16", "1.14")) for part in _CAMPAIGNS.split()
         ),
         Wesnoth(),
-    ),
-    Source(
-        "cataclysm",
-        "games",
-        "CC-BY-SA-3.0",
-        ("cataclysm-dda-data",),
-        GameTexts(re.compile(r"usr/share/games/cataclysm-dda/json/(?P<page>.+)\.json"), json_strings),
-    ),
-    Source(
-        "freedroidrpg",
-        "games",
-        "GPL-2+",
-        ("freedroidrpg-data",),
-        GameTexts(
-            re.compile(r"usr/share/(?:games/)?freedroidrpg/(?P<page>(?!.*/graphics/).+)\.(?:lua|dialog)"), lua_strings
-        ),
-    ),
-    Source(
-        "widelands",
-        "games",
-        "GPL-2+",
-        ("widelands-data",),
-        GameTexts(re.compile(r"usr/share/games/widelands/(?:data/)?campaigns/(?P<page>.+)\.lua"), lua_strings),
     ),
 )
 

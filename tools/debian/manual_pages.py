@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from docnmt.corpora.debian.blocks import Block, tidy
+from tools.debian.blocks import Block, tidy
 
 # What a reader sees for an escape; the rest of what roff has is dropped.
 _NAMED = {

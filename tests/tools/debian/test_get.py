@@ -9,10 +9,10 @@ import pytest
 from docnmt.base.errors import DocnmtError
 from docnmt.base.lines import CorpusFiles
 from docnmt.base.progress import Progress
-from docnmt.corpora.debian.get import get_debian
 from docnmt.corpus.read import read_corpus
 from docnmt.document import GAP
-from tests.unit.corpora.debian_packages import FolderApt, build, help_files, sentence
+from tests.tools.debian.packages import FolderApt, build, help_files, sentence
+from tools.debian.get import get_debian
 
 pytestmark = pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="dpkg-deb is not on this machine")
 HOLES = [(3, 5), (3, 6), (7, 0)]
@@ -68,7 +68,7 @@ def test_documents_come_out_whole_and_in_order(shelf, tmp_path, languages):
 
 
 def test_the_card_tells_what_is_there(shelf, tmp_path):
-    get(shelf, tmp_path, "fr-en", only="libreoffice,manpages,widelands")
+    get(shelf, tmp_path, "fr-en", only="libreoffice,manpages,apache")
     card = json.loads((tmp_path / "corpus.json").read_text(encoding="utf-8"))
     assert card["languages"] == ["fr", "en"] and card["seed"] == 1
     for name, figures in card["splits"].items():
@@ -80,10 +80,10 @@ def test_the_card_tells_what_is_there(shelf, tmp_path):
     sources = {source["name"]: source for source in card["sources"]}
     assert sources["libreoffice-help"]["packages"] == {"libreoffice-help-en-us": "1.0", "libreoffice-help-fr": "1.0"}
     assert sources["libreoffice-help"]["pairs"] == sum(figures["pairs"] for figures in card["splits"].values())
-    assert sources["widelands"]["missing"] == ["widelands-data"]
+    assert sources["apache-docs"]["missing"] == ["apache2-doc"]
     assert sources["manpages"]["packages"] == {}  # nothing in French: its English package is not fetched for nothing
     text = (tmp_path / "README.md").read_text(encoding="utf-8")
-    assert card["sha256"] in text and "MPL-2.0" in text and "widelands-data" in text and "repeated pair" in text
+    assert card["sha256"] in text and "MPL-2.0" in text and "apache2-doc" in text and "repeated pair" in text
 
 
 def test_the_same_again_and_nothing_fetched_twice(shelf, tmp_path):

@@ -10,10 +10,9 @@ import pytest
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.progress import Progress
-from docnmt.corpora.debian import packages as bounds
-from docnmt.corpora.debian.download import Apt, download
-from docnmt.corpora.debian.packages import read_packages, read_tar
-from tests.unit.corpora.debian_packages import FolderApt, build, package
+from tests.tools.debian.packages import FolderApt, build, package
+from tools.debian import packages as bounds
+from tools.debian.packages import Apt, download, read_packages, read_tar
 
 QUIET = Progress(quiet=True)
 needs_dpkg = pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="dpkg-deb is not on this machine")
@@ -93,7 +92,7 @@ def test_what_is_there_is_not_fetched_again(shelf, tmp_path):
 
 
 def test_an_interrupted_download_goes_on(shelf, tmp_path, monkeypatch):
-    monkeypatch.setattr("docnmt.corpora.debian.download._BATCH_PACKAGES", 1)
+    monkeypatch.setattr("tools.debian.packages._BATCH_PACKAGES", 1)
     wanted = shelf.find(["one", "two", "three"])
     shelf.fails_at = "two"
     with pytest.raises(DocnmtError, match="the network is gone"):

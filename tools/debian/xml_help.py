@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ET
 
-from docnmt.corpora.debian.blocks import Block, names, tidy
+from tools.debian.blocks import Block, names, tidy
 
 _BLOCKS = names(
     "p title desc cite subtitle para simpara term entry phrase caption refpurpose question answer subject tip td th"

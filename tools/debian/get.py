@@ -1,26 +1,70 @@
-"""`docnmt corpus get debian`: from packages to train.tsv, dev.tsv and test.tsv with a card."""
+"""From packages to train.tsv, dev.tsv and test.tsv with a card: `python -m tools.debian.get DIR --languages fr-en`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import argparse
+import os
+import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+from rich.console import Console
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.progress import Progress
-from docnmt.corpora.debian.blocks import Texts, tidy
-from docnmt.corpora.debian.card import Card, SourceCard
-from docnmt.corpora.debian.download import Apt, Package, download
-from docnmt.corpora.debian.languages import ENGLISH, Language, parse_pair
-from docnmt.corpora.debian.packages import Files, read_packages
-from docnmt.corpora.debian.sources import Source, chosen_sources
-from docnmt.corpora.debian.split import split
+from docnmt.corpus import clean as report
 from docnmt.corpus.clean import Cleaner, similar_size
 from docnmt.corpus.pairs import sentence_pairs
 from docnmt.corpus.rows import write_tsv
 from docnmt.document import GAP, ParallelDocument
+from tools.debian.blocks import Texts, tidy
+from tools.debian.card import Card, SourceCard
+from tools.debian.languages import ENGLISH, Language, parse_pair
+from tools.debian.packages import Apt, Files, Package, download, read_packages
+from tools.debian.sources import Source, chosen_sources
+from tools.debian.split import split
 
 _RATIO = 2.5  # of two sentences, for a paragraph to be divided into them
 Pairs = list[tuple[str, str]]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    try:
+        card, cleaner = get_debian(
+            Path(options.folder),
+            options.languages,
+            only=options.only,
+            cache=Path(options.cache) if options.cache else home / "docnmt" / "debian",
+            held_out=options.held_out,
+            seed=options.seed,
+            progress=Progress(),
+        )
+    except DocnmtError as error:
+        print(f"tools.debian.get: {error}", file=sys.stderr)
+        return 2
+    console = Console()
+    for table in (*card.tables(), report.table(cleaner)):
+        table.print(console)
+    print(f"{options.folder}: train.tsv, dev.tsv, test.tsv; README.md and corpus.json say what is in them")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    get = argparse.ArgumentParser(
+        prog="python -m tools.debian.get",
+        description="Translated manuals and games from Debian packages: train.tsv, dev.tsv, test.tsv and a card.",
+    )
+    get.add_argument("folder", metavar="DIR")
+    get.add_argument("--languages", required=True, metavar="SRC-TRG", help="fr-en, en-de, zh-en, pt_BR-en ...")
+    get.add_argument("--only", default="", metavar="SOURCE,...", help="libreoffice,wesnoth ... (default: all)")
+    get.add_argument("--cache", default="", metavar="DIR", help="keeps the packages; default ~/.cache/docnmt/debian")
+    get.add_argument(
+        "--held-out", type=float, default=0.02, metavar="SHARE", help="of documents for dev, and for test (0.02)"
+    )
+    get.add_argument("--seed", type=int, default=1, metavar="S")
+    return get
 
 
 def get_debian(
@@ -39,7 +83,7 @@ def get_debian(
     sources = chosen_sources(only)
     if not 0 < held_out <= 0.25:
         raise DocnmtError(f"--held-out {held_out}: not a share for dev and for test\n  Give more than 0, at most 0.25.")
-    command = f"docnmt corpus get debian --languages {languages}{f' --only {only}' if only else ''}"
+    command = f"python -m tools.debian.get --languages {languages}{f' --only {only}' if only else ''}"
     card = Card((pair[0].code, pair[1].code), command, seed, held_out)
     apt = apt or Apt()
     foreign = [language for language in pair if language.code != ENGLISH]
@@ -147,3 +191,7 @@ def _sentences(texts: Texts, languages: tuple[str, str]) -> Pairs:
     while pairs and not pairs[-1][0]:
         pairs.pop()
     return pairs[next((i for i, pair in enumerate(pairs) if pair[0]), len(pairs)) :]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

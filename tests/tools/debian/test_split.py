@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from docnmt.corpora.debian.split import SPLITS, split
 from docnmt.document import GAP, ParallelDocument
-from tests.unit.corpora.debian_packages import sentence
+from tests.tools.debian.packages import sentence
+from tools.debian.split import SPLITS, split
 
 
 def document(name: str, numbers) -> ParallelDocument:

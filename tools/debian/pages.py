@@ -7,9 +7,9 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from docnmt.corpora.debian.blocks import Block, Texts, align
-from docnmt.corpora.debian.languages import ENGLISH, Language
-from docnmt.corpora.debian.packages import MAX_FILE, Files
+from tools.debian.blocks import Block, Texts, align
+from tools.debian.languages import ENGLISH, Language
+from tools.debian.packages import MAX_FILE, Files
 
 Parse = Callable[[str], list[Block]]
 _ENGLISH = Language(ENGLISH)

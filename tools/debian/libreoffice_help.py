@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html.parser import HTMLParser
 
-from docnmt.corpora.debian.blocks import Block, names, tidy
+from tools.debian.blocks import Block, names, tidy
 
 _PARAGRAPHS = names("p h1 h2 h3 h4 h5 h6")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 
-from docnmt.corpora.debian.blocks import Block, names, tidy
+from tools.debian.blocks import Block, names, tidy
 
 _BLOCKS = names("p li dt dd h1 h2 h3 h4 h5 h6 td th caption div blockquote section article title figcaption")
 _SKIPPED = names("script style pre nav header footer head form button select")
