@@ -33,7 +33,7 @@ KINDS = (
     "/;=",
     "",
 )
-ENDINGS = (".txt", ".md", ".html", ".epub", ".docx", ".odt", ".po", ".xliff", ".tmx", ".json", ".srt", ".vtt", ".x", "")
+ENDINGS = (".txt", ".md", ".html", ".epub", ".docx", ".odt", ".po", ".xliff", ".json", ".srt", ".vtt", ".x", "")
 FIELDS = ("q", "source", "target", "format", "alternatives", "context", "api_key", "model", "documents", "pairs")
 ODD = (
     "",

@@ -22,7 +22,7 @@ def add(verbs: Verbs) -> None:
     translate = verbs.add_parser(
         "translate",
         help="translate documents",
-        description="Files with layout (txt, md, html, docx, odt, epub, po, xliff, tmx, json, srt, vtt) keep it. "
+        description="Files with layout (txt, md, html, docx, odt, epub, po, xliff, json, srt, vtt) keep it. "
         "All others, and those with --format, are corpora: plain text has one sentence a line and an empty line "
         "between documents, other formats are told by their content.",
     )

@@ -65,7 +65,6 @@ KINDS: dict[str, str] = {
     ".odt": "odt",
     ".xliff": "xliff",
     ".xlf": "xliff",
-    ".tmx": "tmx",
     ".po": "po",
     ".pot": "po",
     ".json": "json_strings",

@@ -1,6 +1,6 @@
 """Every kind of document, under four translators that are functions of a sentence and under a real model.
 
-TMX as a document and choices of ICU inside JSON have sources of their own, so that each can go alone.
+Choices of ICU inside JSON have a source of their own, so that it can go alone.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.golden.doors import MODEL, command, translated, work_folder
 from tests.golden.record import HERE, Exact, Found, golden
 
 FILES = HERE / "files"  # a folder is what stands inside of a packed file
-APART = {"memory.tmx", "choices.json"}
+APART = {"choices.json"}
 NAMES = tuple(sorted(path.name for path in FILES.iterdir() if path.name not in APART))
 
 _CODE = re.compile(r"%\(?\w*\)?[sd]|\$?\{+\w+\}+|\$t\(\w+\)|https?://\S+|\$\w+\$")
@@ -91,11 +91,6 @@ def _by_the_model(name: str, data: bytes) -> Any:
 @golden(cases=NAMES)
 def documents(name: str) -> Found:
     return _through_all(name)
-
-
-@golden()
-def documents_tmx() -> Found:
-    return _through_all("memory.tmx")
 
 
 @golden()

@@ -67,8 +67,6 @@ def sample(kind: str, one: str, two: str) -> bytes:
         "xliff": '<xliff xmlns="urn:oasis:names:tc:xliff:document:1.2" version="1.2"><file original="x" datatype='
         '"plaintext" source-language="fr" target-language="en"><body><trans-unit id="1">'
         f"<source>{a} {b}</source></trans-unit></body></file></xliff>",
-        "tmx": '<tmx version="1.4"><header srclang="fr"/><body><tu><tuv xml:lang="fr"><seg>'
-        f"{a} {b}</seg></tuv></tu></body></tmx>",
         "po": f'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n\nmsgid {quoted}\nmsgstr ""\n',
         "json_strings": f'{{"a": {quoted}}}\n',
         "subtitles": f"1\n00:00:01,000 --> 00:00:02,000\n{one}\n{two}\n",
@@ -101,7 +99,7 @@ def test_an_identity_translation(kind, pair):
     """Files that have a place for a translation get it; all others stay as they are, to the byte."""
     data, name = sample(kind, *pair), f"a{suffix_of(kind)}"
     out = translate_bytes(Fake(lambda text: text), data, name)
-    if kind in ("xliff", "tmx"):
+    if kind == "xliff":
         given = [segment.text for segment in read_document(data, name, ("fr", "en")).segments]
         assert given == [f"{pair[0]} {pair[1]}"]
         assert words(out).count(pair[0].split()[0]) > words(data).count(pair[0].split()[0])
@@ -119,7 +117,7 @@ def test_any_other_translation_leaves_the_file_whole(kind, pair, say):
     out = translate_bytes(Fake(say), data, name)
     assert out != data
     before, after = read_document(data, name, ("fr", "en")), read_document(out, name, ("fr", "en"))
-    if kind not in ("po", "xliff", "tmx"):
+    if kind not in ("po", "xliff"):
         assert len(before.segments) == len(after.segments)
         assert [len(segment.marks) for segment in before.segments] == [len(segment.marks) for segment in after.segments]
     text = html.unescape(words(out))
