@@ -1,7 +1,8 @@
 """JSON files of strings, as programs keep their translations in: every string that is a value is text, keys are not.
 
 Of Chrome's and FormatJS' layout (`{"key": {"message": "...", "description": "..."}}`) the message alone is text; of
-ARB files what is under keys that begin with @ is none.
+ARB files what is under keys that begin with @ is none. A message with choices of ICU, `{n, plural, one {# letter} other
+{# letters}}`, stays as it is and is read as context: a piece of a sentence cannot be translated alone.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from dataclasses import dataclass, field
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.lines import decoded
-from docnmt.documents.icu_messages import HAS_CHOICE, IcuMessage, icu_message
 from docnmt.documents.messages import Message, message
 from docnmt.documents.segment import Segment
 
 _TOKEN = re.compile(r'\s*(?:("(?:[^"\\]|\\.)*+")|([\[\]{},:])|[^\s"\[\]{},:]+)')
+_CHOICE = re.compile(r"\{\s*[\w.-]+\s*,\s*(?:plural|selectordinal|select)\s*,")
 _TEXT_KEYS = frozenset(("message", "defaultMessage"))
 _ENTRY_KEYS = _TEXT_KEYS | {"description", "placeholders", "id", "hash", "meaning", "context", "comment"}
 
@@ -49,7 +50,7 @@ class _String:
 class _Item:
     start: int
     end: int
-    message: Message | IcuMessage
+    message: Message
 
 
 class JsonStrings:
@@ -62,12 +63,12 @@ class JsonStrings:
         self._items: list[_Item] = []
         strings = _texts(self._text)
         values = [json.loads(self._text[string.start : string.end]) for string in strings]
-        self._icu = any(HAS_CHOICE.search(value) for value in values)
+        self._icu = any(_CHOICE.search(value) for value in values)
         for string, value in zip(strings, values, strict=True):
             if any("\ud800" <= character <= "\udfff" for character in value):
                 continue  # half a character: it could not be written again
-            text = icu_message(value) if HAS_CHOICE.search(value) else message(value)
-            if text and text.segments:
+            text = message(value, translate=_CHOICE.search(value) is None)
+            if text.segments:
                 self._items.append(_Item(string.start, string.end, text))
         self.segments: Sequence[Segment] = [segment for item in self._items for segment in item.message.segments]
 
@@ -78,7 +79,7 @@ class JsonStrings:
             stop = start + len(item.message.segments)
             new = item.message.written(translations[start:stop])
             start = stop
-            if self._icu and isinstance(item.message, Message) and "'{" not in item.message.text:
+            if self._icu and "'{" not in item.message.text:
                 new = new.replace("'{", "''{")  # ICU takes one apostrophe before a brace for a quote
             if new != item.message.text:
                 pieces += self._text[end : item.start], self._literal(new, self._text[item.start : item.end])

@@ -1,7 +1,4 @@
-"""Every kind of document, under four translators that are functions of a sentence and under a real model.
-
-Choices of ICU inside JSON have a source of their own, so that it can go alone.
-"""
+"""Every kind of document, under four translators that are functions of a sentence and under a real model."""
 
 from __future__ import annotations
 
@@ -17,8 +14,7 @@ from tests.golden.doors import MODEL, command, translated, work_folder
 from tests.golden.record import HERE, Exact, Found, golden
 
 FILES = HERE / "files"  # a folder is what stands inside of a packed file
-APART = {"choices.json"}
-NAMES = tuple(sorted(path.name for path in FILES.iterdir() if path.name not in APART))
+NAMES = tuple(sorted(path.name for path in FILES.iterdir()))
 
 _CODE = re.compile(r"%\(?\w*\)?[sd]|\$?\{+\w+\}+|\$t\(\w+\)|https?://\S+|\$\w+\$")
 
@@ -91,11 +87,6 @@ def _by_the_model(name: str, data: bytes) -> Any:
 @golden(cases=NAMES)
 def documents(name: str) -> Found:
     return _through_all(name)
-
-
-@golden()
-def documents_icu() -> Found:
-    return _through_all("choices.json")
 
 
 BROKEN: dict[str, bytes] = {
