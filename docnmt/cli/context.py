@@ -124,17 +124,16 @@ def _add_contrast(verbs: Verbs) -> None:
     )
     probes.add(contrast)
     contrast.add_argument("model", metavar="MODEL")
-    contrast.add_argument("files", nargs="+", metavar="SET", help="one file; as text: source and target")
+    contrast.add_argument("file", metavar="SET")
     contrast.add_argument(
-        "--layout", default="", help="docnmt, contrapro, text, bawden, voita, ctxpro; where content does not tell"
+        "--layout", default="", help="docnmt, contrapro, bawden, voita, ctxpro; where content does not tell"
     )
     contrast.add_argument(
         "--context-from",
         nargs="+",
         default=[],
         metavar="PATH",
-        help="contrapro: the documents, a folder or a corpus; text: the files with source and target context lines; "
-        "ctxpro: the file of inputs",
+        help="contrapro: the documents, a folder or a corpus; ctxpro: the file of inputs",
     )
     add_context(contrast)
     contrast.add_argument(
@@ -168,7 +167,7 @@ def run_contrast(options: argparse.Namespace) -> None:
     check_outputs(options.write, options.items, options.json, options.markdown, options.latex)
     translator = load(options.model, options.device)
     languages = translator.card.source_language, translator.card.target_language
-    items = read_set(options.files, layout=options.layout, context_from=options.context_from, languages=languages)
+    items = read_set(options.file, layout=options.layout, context_from=options.context_from, languages=languages)
     if options.write:
         write_items(options.write, items)
     report = ContrastReport(translator, items, options.context, options.shuffled, options.resample)
@@ -176,7 +175,7 @@ def run_contrast(options: argparse.Namespace) -> None:
         report.translate(Progress())
     if report.has_candidates:
         report.judge(Progress())
-    tables = report.tables([Path(path).name for path in options.files])
+    tables = report.tables(Path(options.file).name)
     if options.json:
         write_json(options.json, report.as_dict())
     for path, texts in (

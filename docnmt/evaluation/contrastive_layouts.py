@@ -3,7 +3,6 @@
 docnmt     JSON lines (contrastive.py)
 contrapro  ContraPro (Müller et al. 2018) and the English-French sets of Lopes et al. (2020): a JSON list; the contexts
            are in the documents
-text       both of these as their own scripts extract them: parallel files, the contexts in files beside them
 bawden     Bawden et al. (2018), anaphora and lexical choice: a JSON object of blocks
 voita      Voita et al. (2019), consistency: a JSON list of passages
 ctxpro     ctxpro (Wicks and Post 2023): a JSON list that names the word a translation must have (ctxpro.py)
@@ -15,7 +14,6 @@ import json
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 from difflib import SequenceMatcher
 from functools import partial
@@ -34,10 +32,9 @@ from docnmt.evaluation.contrastive_items import (
     item_from,
     read_items,
 )
-from docnmt.evaluation.contrastive_text import read_text_set
 from docnmt.text.words import letters
 
-LAYOUTS = ("docnmt", "contrapro", "text", "bawden", "voita", "ctxpro")
+LAYOUTS = ("docnmt", "contrapro", "bawden", "voita", "ctxpro")
 
 _SENTENCE_END = re.compile(r"\s*(?<!\S)_eos(?!\S)\s*")  # between the sentences of a passage
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")  # line ends and tabs among them; subtitles have others, too
@@ -53,51 +50,40 @@ _Example = tuple[str, str, list[str], list[str], list[str]]  # block, phenomenon
 
 
 def read_set(
-    paths: Sequence[str],
+    path: str,
     *,
     layout: str = "",
     context_from: Sequence[str] = (),
     languages: tuple[str, str] = ("", ""),
 ) -> list[Item]:
-    """The items of a set: one file, or, in the text layout, source and target.
+    """The items of a set.
 
     `context_from` names what holds the contexts where the set does not: for contrapro a folder or corpus of documents,
-    for text the files with the context lines. `languages` are the endings of the files in such a folder.
+    for ctxpro the file of inputs. `languages` are the endings of the files in such a folder.
     """
-    with ExitStack() as stack:
-        files = [stack.enter_context(InputFile(path)) for path in paths]
-        layout = layout or _layout_of(files)
+    with InputFile(path) as file:
+        layout = layout or _layout_of(file)
         if layout not in LAYOUTS:
             raise DocnmtError(f"unknown layout {layout!r}\n  Use one of {', '.join(LAYOUTS)}.")
-        if len(files) != (2 if layout == "text" else 1):
+        if context_from and layout not in ("contrapro", "ctxpro"):
             raise DocnmtError(
-                f"{', '.join(paths)}: {len(files)} files for the layout {layout}\n"
-                "  Name one file; or, for the text layout, the source and the target file."
-            )
-        if context_from and layout not in ("contrapro", "text", "ctxpro"):
-            raise DocnmtError(
-                f"{paths[0]}: the layout {layout} has its contexts in the set itself\n  Leave out --context-from."
+                f"{path}: the layout {layout} has its contexts in the set itself\n  Leave out --context-from."
             )
         if layout == "docnmt":
-            return read_items(files[0])
-        if layout == "text":
-            return read_text_set(files[0], files[1], context_from)
-        data = _json(files[0])
+            return read_items(file)
+        data = _json(file)
         if layout == "contrapro":
-            return _contrapro(_list(data, files[0].name), files[0].name, context_from, languages)
+            return _contrapro(_list(data, file.name), file.name, context_from, languages)
         if layout == "ctxpro":
-            records = _list(data, files[0].name)
-            return with_contexts(_items(records, files[0].name, ctxpro_fields), files[0].name, context_from)
+            return with_contexts(_items(_list(data, file.name), file.name, ctxpro_fields), file.name, context_from)
         if layout == "voita":
-            phenomenon = re.sub(r"_(test|dev)$", "", files[0].stem)
-            return _items(_list(data, files[0].name), files[0].name, partial(_voita_fields, phenomenon))
-        return _items(_bawden_examples(data, files[0].name), files[0].name, _bawden_fields)
+            phenomenon = re.sub(r"_(test|dev)$", "", file.stem)
+            return _items(_list(data, file.name), file.name, partial(_voita_fields, phenomenon))
+        return _items(_bawden_examples(data, file.name), file.name, _bawden_fields)
 
 
-def _layout_of(files: Sequence[InputFile]) -> str:
-    if len(files) > 1:
-        return "text"
-    head = files[0].head().lstrip("\ufeff \t\r\n")
+def _layout_of(file: InputFile) -> str:
+    head = file.head().lstrip("\ufeff \t\r\n")
     if head.startswith("[") and '"expected"' in head:
         return "ctxpro"
     if head.startswith("[") and '"src segment"' in head:
@@ -109,8 +95,7 @@ def _layout_of(files: Sequence[InputFile]) -> str:
     if head.startswith("{"):
         return "docnmt"
     raise DocnmtError(
-        f"{files[0].name}: cannot tell what contrastive set this is\n"
-        f"  Name its layout, one of {', '.join(LAYOUTS)}; the text layout is two files, source and target."
+        f"{file.name}: cannot tell what contrastive set this is\n  Name its layout, one of {', '.join(LAYOUTS)}."
     )
 
 

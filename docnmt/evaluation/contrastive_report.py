@@ -50,8 +50,8 @@ class ContrastReport:
     def notes(self) -> list[str]:
         return accuracy.notes(self.items, accuracy.sees_translations(self.translator, self.context))
 
-    def tables(self, names: Sequence[str]) -> list[Table]:
-        found, name = [], ", ".join(names)
+    def tables(self, name: str) -> list[Table]:
+        found = []
         if self.verdicts:
             groups = accuracy.groups(self.items, self.verdicts, self.resample)
             found.append(accuracy.table(f"Contrastive accuracy: {name}", groups, [*self.notes, self.signature]))

@@ -67,7 +67,7 @@ def read_questions(recipe: Recipe) -> list[Item]:
     """The recipe's contrastive set."""
     path = recipe.evaluation.contrastive
     languages = recipe.data.source_language, recipe.data.target_language
-    return read_set([path], languages=languages) if path else []
+    return read_set(path, languages=languages) if path else []
 
 
 def with_foreign_contexts(items: Sequence[Item], seed: int) -> list[Item]:

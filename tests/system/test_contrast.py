@@ -95,26 +95,6 @@ def test_the_sentence_model_says_the_same_inside_the_document_model(models, cont
     assert found["sentence"] == pytest.approx(found["document"], abs=1e-3)
 
 
-def test_text_files_with_their_contexts_give_the_same_as_the_set(model, contrastive, tmp_path):
-    lines: dict[str, list[str]] = {"text.fr": [], "text.en": [], "context.fr": []}
-    for row in rows(contrastive):
-        for target in (row["right"], *row["wrong"]):
-            lines["text.fr"].append(row["source"])
-            lines["text.en"].append(target)
-            lines["context.fr"] += ["", "", *row["previous"]][-2:]
-    for name, content in lines.items():
-        (tmp_path / name).write_text("".join(f"{line}\n" for line in content), encoding="utf-8")
-    scores = []
-    for files in (
-        (contrastive,),
-        (tmp_path / "text.fr", tmp_path / "text.en", "--context-from", tmp_path / "context.fr"),
-    ):
-        done = command("contrast", model, *files, "--items", tmp_path / "items")
-        assert done.code == 0, done.err
-        scores.append([row["with_context"]["right"] for row in rows(tmp_path / "items")])
-    assert scores[0] == pytest.approx(scores[1], abs=1e-3)
-
-
 def test_what_goes_wrong_is_said(model, contrastive, tmp_path):
     bad = tmp_path / "bad.jsonl"
     bad.write_text(contrastive.read_text(encoding="utf-8") + '{"document": "x"}\n', encoding="utf-8")

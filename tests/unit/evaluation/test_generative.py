@@ -117,23 +117,23 @@ def ctxpro(tmp_path):
 
 def test_a_ctxpro_set_is_known_by_its_content_and_has_its_contexts_in_the_inputs(ctxpro, tmp_path):
     path, inputs = ctxpro
-    first, second = read_set([str(path)], context_from=[str(inputs)])
+    first, second = read_set(str(path), context_from=[str(inputs)])
     assert first.previous == ("J'ai une lampe.", "Elle est là.") and second.previous == ()
     assert (first.source, first.right, first.wrong) == (("Tu la vois ?",), ("Do you see it?",), ())
     assert (first.expected, first.phenomenon, first.distance) == ("it", "ACC.FEM.SING", 1)
     assert (second.expected, second.distance) == ("you", None)
     write_items(tmp_path / "set.jsonl", [first, second])
-    assert read_set([str(tmp_path / "set.jsonl")]) == [first, second]
+    assert read_set(str(tmp_path / "set.jsonl")) == [first, second]
 
 
 def test_inputs_of_another_set_are_refused(ctxpro):
     path, inputs = ctxpro
     inputs.write_text(INPUTS * 2, encoding="utf-8")
     with pytest.raises(DocnmtError, match="4 lines for the 2 items"):
-        read_set([str(path)], context_from=[str(inputs)])
+        read_set(str(path), context_from=[str(inputs)])
     inputs.write_text(INPUTS.replace("vois", "veux"), encoding="utf-8")
     with pytest.raises(DocnmtError, match="line 1: does not end with the source sentence of item 1"):
-        read_set([str(path)], context_from=[str(inputs)])
+        read_set(str(path), context_from=[str(inputs)])
 
 
 def test_what_is_expected_is_told_by_the_sets_own_rule():
