@@ -104,8 +104,8 @@ def write_models(folder: Path, size: Size) -> None:
     """One set of random weights: sentence and document model for docnmt, the sentence model for CTranslate2; a
     shortlist in both."""
     import torch
+    from decoders.ctranslate2_writer import export
 
-    from docnmt.interop.ctranslate2 import export
     from docnmt.model.transformer import DocumentTransformer
     from docnmt.model_folder import ModelCard, save_model, weights_of
 

@@ -19,7 +19,7 @@ PACKAGE = Path(docnmt.__file__).parent
 # ---- help ----
 
 VERBS = ["demo", "prepare", "train", "corpus", "translate", "score", "serve", "evaluate", "compare", "context-gain"]
-VERBS += ["contrast", "tables", "judge", "judgements", "quantize", "shortlist", "export"]
+VERBS += ["contrast", "tables", "judge", "judgements", "quantize", "shortlist"]
 JOBS = ["corpus demo", "corpus inspect", "corpus clean"]
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from benchmarks.decoders.ctranslate2_writer import export
 from benchmarks.decoders.material import random_shortlist
 from docnmt.config import ContextConfig, DecodingConfig
 from docnmt.data.batches import pack
@@ -16,7 +17,6 @@ from docnmt.data.subwords import PAD, UNK
 from docnmt.decoding.beam import beam_search
 from docnmt.engine import Engine, EngineState
 from docnmt.engine.shortlist import Shortlist
-from docnmt.interop.ctranslate2 import export
 from docnmt.interop.marian import as_marian
 from docnmt.model.transformer import DocumentTransformer
 from docnmt.model_folder import ModelCard, save_model, weights_of
@@ -68,7 +68,7 @@ def shortlist() -> Shortlist:
 
 @pytest.fixture(scope="module")
 def exported(model, tmp_path_factory) -> Path:
-    pytest.importorskip("ctranslate2", reason='needs CTranslate2: pip install "docnmt[interop]"')
+    pytest.importorskip("ctranslate2", reason='needs CTranslate2: pip install "docnmt[bench]"')
     folder = tmp_path_factory.mktemp("forced")
     card = ModelCard(model.model_config, model.context_config, DecodingConfig(), "fr", "en")
     save_model(folder / "model", weights_of(model), card, subwords("source"), subwords("target"), {})

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.decoders.ctranslate2_writer import export
 from docnmt.data.subwords import Subwords
 from docnmt.engine.shortlist import FILE, Shortlist
 from tests.builders import subwords
@@ -85,9 +86,9 @@ def test_what_cannot_be_done_is_said(tiny: Tiny, model, tmp_path):
 
 
 def test_ctranslate2_writes_words_of_the_shortlist_alone(tiny: Tiny, model, tmp_path):
-    ctranslate2 = pytest.importorskip("ctranslate2", reason='needs CTranslate2: pip install "docnmt[interop]"')
+    ctranslate2 = pytest.importorskip("ctranslate2", reason='needs CTranslate2: pip install "docnmt[bench]"')
     assert command("shortlist", model, tiny.recipe, "--frequent", 5, "--candidates", 1).code == 0
-    assert command("export", model, tmp_path / "exported").code == 0
+    export(model, tmp_path / "exported")
     shortlist, source = Shortlist.read(model), Subwords.load(model / "source.spm")
     assert shortlist is not None
     target = Subwords.load(model / "target.spm")
@@ -114,11 +115,11 @@ def test_ctranslate2_writes_words_of_the_shortlist_alone(tiny: Tiny, model, tmp_
 
 
 def test_the_vocabulary_map_says_what_the_shortlist_says(tiny: Tiny, model, tmp_path):
-    pytest.importorskip("ctranslate2", reason='needs CTranslate2: pip install "docnmt[interop]"')
-    assert command("export", model, tmp_path / "plain").code == 0
+    pytest.importorskip("ctranslate2", reason='needs CTranslate2: pip install "docnmt[bench]"')
+    export(model, tmp_path / "plain")
     assert not (tmp_path / "plain" / "vmap.txt").exists()
     assert command("shortlist", model, tiny.recipe, "--frequent", 20, "--candidates", 3).code == 0
-    assert command("export", model, tmp_path / "exported").code == 0
+    export(model, tmp_path / "exported")
     rows = (tmp_path / "exported" / "vmap.txt").read_text(encoding="utf-8").splitlines()
     read = {piece: set(added.split(" ")) for piece, added in (row.split("\t") for row in rows)}
     shortlist, source = Shortlist.read(model), Subwords.load(model / "source.spm")

@@ -63,7 +63,7 @@ def _specification(loaded: LoadedModel) -> Any:
     try:
         from ctranslate2.specs import TransformerSpec
     except ImportError:
-        raise missing_extra("CTranslate2 is needed to write its models", "interop") from None
+        raise missing_extra("CTranslate2 is needed to write its models", "bench") from None
     model, sizes = loaded.model, loaded.card.model
     assert isinstance(model, DocumentTransformer)
     spec = TransformerSpec.from_config((sizes.encoder_layers, sizes.decoder_layers), sizes.heads, pre_norm=False)
