@@ -14,7 +14,7 @@ from docnmt.cli.options import Verbs, add_context, add_corpus, add_json, check_o
 
 if TYPE_CHECKING:
     from docnmt.base.progress import Progress
-    from docnmt.decoding.term_check import TermCheck
+    from docnmt.decoding.terms import TermCheck
     from docnmt.decoding.translator import Translator
 
 
@@ -57,8 +57,8 @@ def run_translate(options: argparse.Namespace) -> None:
     from docnmt.base.progress import Progress
     from docnmt.decoding.file_batch import translate_files
     from docnmt.decoding.files import FileMachine, languages_of
-    from docnmt.decoding.glossary import Glossary
     from docnmt.decoding.jobs import count_sentences, is_corpus, output_paths, translate_stream
+    from docnmt.decoding.terms import Glossary
     from docnmt.decoding.translator import load
     from docnmt.documents.segment import PACKED, kind_of
     from docnmt.documents.translate import FileSentences, read_bytes

@@ -1,22 +1,144 @@
-"""Which hypotheses to keep where something is asked of the translation.
+"""Search for translations that contain given phrases.
 
-Dynamic beam allocation (Post and Vilar, 2018): hypotheses stand in banks by how many pieces of the phrases asked for
-they have written, and the beam is shared out among the banks. So those that have done more, and paid for it, are not
-pushed out by those that have not begun. The end mark is open only to those that have done all.
+What counts is the text, not the pieces: a phrase is met however it is spelt, as whole words.
+
+Dynamic beam allocation (Post and Vilar, 2018): hypotheses stand in banks by how many pieces of the phrases they have
+written, and the beam is shared out among the banks. So those that have done more, and paid for it, are not pushed out
+by those that have not begun. The end mark is open only to those that have done all.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from docnmt.decoding.demands import Progress, Tracker
+from docnmt.decoding.phrases import Form, Matched, Matcher, Phrase, Place
+from docnmt.decoding.spelling import Spelling, SpeltPhrase
 
 WIDEST = 48  # hypotheses a sentence, however many pieces its phrases have
+
+# ---- How far a hypothesis is, piece by piece ----
+
+
+class _Written(NamedTuple):
+    """All that matters of what a hypothesis has written."""
+
+    matched: Matched
+    tail: bytes = b""  # bytes of a character that is not whole yet
+    breaks: int = 0  # begin marks still to come
+
+
+@dataclass(eq=False)
+class Progress:
+    """How far a hypothesis is."""
+
+    written: _Written
+    bank: int  # pieces of the phrases that it has written
+    complete: bool  # it may end
+    wanted: Sequence[int]  # pieces that would bring it on
+    awaits_end: bool  # it has written a phrase that counts only if the word ends there
+    after: dict[int, Progress] = field(default_factory=dict)  # as far as known
+
+
+class Tracker:
+    """What hypotheses of one sentence have of its phrases. Those that no pieces can write are passed over.
+
+    The sentence's own translation begins after so many `breaks`, begin marks (see ContextRule.own); `length` is that
+    of the translation where nothing is asked.
+    """
+
+    def __init__(
+        self,
+        phrases: Sequence[Phrase],
+        spelling: Spelling,
+        bos: int,
+        length: int,
+        breaks: int = 0,
+        floor: float = -math.inf,
+    ):
+        self.spelling, self.bos, self.length = spelling, bos, length
+        spelt = [SpeltPhrase(phrase, spelling) for phrase in phrases]
+        # A hypothesis with a lower log-probability is given up: there is another way. It is the only one for phrases
+        # that no pieces can write.
+        self.floor = floor if floor == -math.inf or all(phrase.possible for phrase in spelt) else math.inf
+        self.matcher = Matcher([phrase.forms for phrase in spelt if phrase.possible])
+        self.phrases = [next(phrase for phrase in spelt if phrase.forms == forms) for forms in self.matcher.forms]
+        self.pieces = sum(n * phrase.worth for n, phrase in zip(self.matcher.needed, self.phrases, strict=True))
+        self._known: dict[_Written, Progress] = {}
+        self.start = self._progress(_Written(self.matcher.start, breaks=breaks))
+
+    def after(self, progress: Progress, piece: int) -> Progress:
+        found = progress.after.get(piece)
+        if found is None:
+            found = progress.after[piece] = self._progress(self._write(progress.written, piece))
+        return found
+
+    def _write(self, written: _Written, piece: int) -> _Written:
+        if written.breaks:
+            return written._replace(breaks=written.breaks - (piece == self.bos))
+        characters, tail = _whole_characters(written.tail + self.spelling.written[piece])
+        return _Written(self.matcher.read(written.matched, characters), tail)
+
+    def _progress(self, written: _Written) -> Progress:
+        if written not in self._known:
+            own, whole = not written.breaks, not written.breaks and not written.tail
+            self._known[written] = Progress(
+                written,
+                max(self._bank(written, met, inside) for met, inside in written.matched.readings),
+                whole and self.matcher.complete(written.matched),
+                sorted({piece for piece in self._wanted(written) if piece is not None}) if own else (),
+                whole and self.matcher.awaits_end(written.matched),
+            )
+        return self._known[written]
+
+    def _bank(self, written: _Written, met: Sequence[int], inside: Place | None) -> int:
+        bank = sum(n * phrase.worth for n, phrase in zip(met, self.phrases, strict=True))
+        if inside is not None:
+            phrase, place = self._place(inside)
+            return bank + phrase.written(inside.form, place, written.tail)
+        # A space or a byte, written as a piece of its own, is the first piece of phrases that are spelt so.
+        if written.matched.last != " " and not written.tail:
+            return bank
+        begun = (self.phrases[n].written(kind, 0, written.tail) for n, kind, _ in self._open(met, written))
+        return bank + max(begun, default=0)
+
+    def _wanted(self, written: _Written) -> Iterator[int | None]:
+        for met, inside in written.matched.readings:
+            if inside is not None:
+                phrase, place = self._place(inside)
+                yield phrase.spelt[inside.form].piece(place, written.tail)
+                continue
+            for number, kind, form in self._open(met, written):
+                spelt = self.phrases[number].spelt[kind]
+                yield from [spelt.piece(0, written.tail)] if written.tail else spelt.begin(form, written.matched)
+
+    def _open(self, met: Sequence[int], written: _Written) -> Iterator[tuple[int, int, Form]]:
+        """The phrases that may begin, with half a character if one is written."""
+        for number, kind, form in self.matcher.open(met, written.matched):
+            if not written.tail or written.matched.between_words or not form.begins_word:
+                yield number, kind, form
+
+    def _place(self, inside: Place) -> tuple[SpeltPhrase, int]:
+        phrase = self.phrases[inside.phrase]
+        return phrase, len(phrase.forms[inside.form].text[: inside.written].encode())
+
+
+def _whole_characters(text: bytes) -> tuple[str, bytes]:
+    """The characters of a text, and the bytes of one at its end that is not whole."""
+    try:
+        return text.decode(), b""
+    except UnicodeDecodeError as error:
+        if error.reason == "unexpected end of data":
+            return text[: error.start].decode(), text[error.start :]
+        return text.decode(errors="replace"), b""
+
+
+# ---- Which hypotheses to keep ----
 
 
 class _Candidate(NamedTuple):
@@ -32,7 +154,7 @@ def beam_for(tracker: Tracker, beam: int) -> int:
 
 
 class Constraints:
-    """What is asked of a batch of sentences, and what each hypothesis has done of it.
+    """The phrases of a batch of sentences, and what each hypothesis has of them.
 
     All sentences have as many hypotheses as the one that has most, but use no more than their own: what else is in the
     batch changes nothing.
@@ -46,11 +168,10 @@ class Constraints:
         self.limits: list[int] = []
 
     def begin(self, limits: Sequence[int]) -> tuple[list[int], list[int]]:
-        """The longest that each translation may get, where what is asked for does not count; and up to which length
-        its score gains from being long. Phrases that cost much would have it go on and on otherwise."""
-        own = list(zip(limits, self.trackers, strict=True))
-        self.limits = [limit + tracker.pieces + len(tracker.prefix) for limit, tracker in own]
-        return self.limits, [(tracker.length or limit) + tracker.pieces for limit, tracker in own]
+        """The longest that each translation may get, where its phrases do not count; and up to which length its score
+        gains from being long. Phrases that cost much would have it go on and on otherwise."""
+        self.limits = [limit + tracker.pieces for limit, tracker in zip(limits, self.trackers, strict=True)]
+        return self.limits, [tracker.length + tracker.pieces for tracker in self.trackers]
 
     def best(self, logits: Tensor, scores: Tensor, alive: Tensor, length: int) -> tuple[Tensor, Tensor, Tensor]:
         """As beam search's own: the candidates' log-probabilities, [alive, candidates], best first, the hypothesis that
@@ -62,7 +183,7 @@ class Constraints:
         wanted += self._ends_of_words(rows, values)
         wanted_rows, wanted_words = [row for row, _ in wanted], [word for _, word in wanted]
         wanted_totals = before[wanted_rows, 0] + values[wanted_rows, wanted_words]
-        self._close(rows, values)
+        values[[row for row, progress in enumerate(rows) if not progress.complete], self.eos] = -torch.inf
         top, top_words = values.topk(min(2 * self.widest, values.shape[1]), dim=1)
         best = zip(top_words.tolist(), (before + top).tolist(), strict=True)
         among = [2 * self.beams[sentence] for sentence in sentences for _ in range(self.widest)]
@@ -83,15 +204,6 @@ class Constraints:
             return []
         best = parting[values[waiting][:, parting].argmax(dim=1)].tolist()
         return list(zip(waiting, best, strict=True))
-
-    def _close(self, rows: Sequence[Progress], values: Tensor) -> None:
-        """Takes from the rows the words that must not follow."""
-        values[[row for row, progress in enumerate(rows) if not progress.complete], self.eos] = -torch.inf
-        for row, progress in enumerate(rows):
-            if progress.open is not None:
-                kept = values[row, progress.open]
-                values[row] = -torch.inf
-                values[row, progress.open] = kept
 
     def _choose(self, sentence: int, rows: Sequence[dict[int, float]], length: int) -> list[_Candidate]:
         tracker, hypotheses, beam = self.trackers[sentence], self.progress[sentence], self.beams[sentence]

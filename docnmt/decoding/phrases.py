@@ -20,9 +20,8 @@ CLOSING = frozenset(".,;:!?)]}”»…%")  # marks with a space between them and
 @dataclass(frozen=True)
 class Phrase:
     text: str
-    capital: bool = False  # where the sentence begins it may begin with a capital, too
-    source: str = ""  # the term that it translates
-    at: tuple[int, int] | None = None  # the characters of the source sentence that are the term
+    source: str  # the term that it translates
+    at: tuple[int, int]  # the characters of the source sentence that are the term
 
     def __post_init__(self) -> None:
         if not self.text.strip():
@@ -54,10 +53,15 @@ Forms = tuple[Form, ...]  # of one phrase
 
 
 def forms_of(phrase: Phrase) -> Forms:
-    capital = phrase.text[0].upper() + phrase.text[1:]
-    if phrase.capital and capital != phrase.text:
+    """As it is given; where the sentence begins it may begin with a capital, too."""
+    capital = with_capital(phrase.text)
+    if capital != phrase.text:
         return Form(phrase.text, False), Form(capital, True)
     return (Form(phrase.text, False),)
+
+
+def with_capital(text: str) -> str:
+    return text[0].upper() + text[1:]
 
 
 class Place(NamedTuple):

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypedDict
 
 from docnmt.base.errors import DocnmtError
-from docnmt.decoding.glossary import Glossary
 from docnmt.decoding.phrases import Phrase
+from docnmt.decoding.terms import Glossary
 from docnmt.document import ContextSpec, Document
 
 OFF = "off"  # passes the context modules over: the sentence model
@@ -61,7 +61,7 @@ class Choice(NamedTuple):
 class TranslatedSentence:
     texts: tuple[str, ...]  # best first
     scores: tuple[float, ...]  # log-probability over length penalty, of all that the decoder wrote
-    unmet: tuple[Phrase, ...] = ()  # what was asked for and is not in the best one
+    unmet: tuple[Phrase, ...] = ()  # terms of the glossary that are not in the best one
 
     @property
     def text(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from itertools import islice, repeat
+from itertools import islice
 from pathlib import Path
 from typing import Unpack
 
@@ -17,11 +17,10 @@ from docnmt.base.errors import DocnmtError
 from docnmt.data.batches import make_batch, own_parts, pack, pack_contexts
 from docnmt.data.context import ContextRule, Ids, Neighbours
 from docnmt.data.packing import Batch
-from docnmt.decoding.beam import Hypothesis, Model, Start, beam_search
+from docnmt.decoding.beam import Model, Start, beam_search
 from docnmt.decoding.binding import Binding
 from docnmt.decoding.constraints import Constraints
-from docnmt.decoding.demands import NOTHING_ASKED, Demand, demands_of, with_terms
-from docnmt.decoding.phrases import missing
+from docnmt.decoding.phrases import Phrase, missing
 from docnmt.decoding.results import (
     OFF,
     Changes,
@@ -32,7 +31,7 @@ from docnmt.decoding.results import (
     TranslatedSentence,
 )
 from docnmt.decoding.spelling import Spelling
-from docnmt.decoding.term_check import TermCheck
+from docnmt.decoding.terms import Glossary, TermCheck
 from docnmt.decoding.units import (
     AnyDocument,
     Pair,
@@ -94,25 +93,13 @@ class Translator:
     def device(self) -> torch.device:
         return next(self.model.parameters()).device
 
-    def translate(
-        self,
-        document: Document | Sequence[str],
-        *,
-        prefixes: Sequence[str] | None = None,
-        phrases: Sequence[Sequence[str]] | None = None,
-        **changes: Unpack[Changes],
-    ) -> list[str]:
-        """Translates one document, given as such or as a list of its sentences.
-
-        `prefixes` has for each sentence a text that its translation begins with, letter by letter ("": any), and
-        `phrases` those that it contains, as whole words.
-        """
+    def translate(self, document: Document | Sequence[str], **changes: Unpack[Changes]) -> list[str]:
+        """Translates one document, given as such or as a list of its sentences."""
         if isinstance(document, str):
             raise DocnmtError("a document is a list of sentences, not a string\n  Write translate([text]).")
         if not isinstance(document, Document):
             document = Document("document", tuple(document))
-        demands = None if prefixes is None and phrases is None else [demands_of(document, prefixes, phrases)]
-        (result,) = self.translate_documents([document], demands=demands, **changes)
+        (result,) = self.translate_documents([document], **changes)
         return [sentence.text for sentence in result.sentences]
 
     def translate_documents(
@@ -120,16 +107,14 @@ class Translator:
         documents: Iterable[Document],
         *,
         context_from: Iterable[AnyDocument] | None = None,
-        demands: Iterable[Sequence[Demand]] | None = None,
         **changes: Unpack[Changes],
     ) -> Iterator[TranslatedDocument]:
         """Translates documents as they come. `context_from` gives other documents to take the contexts from, sentence
-        by sentence (to show what a wrong context does); `demands` what is asked of each document's translations."""
+        by sentence (to show what a wrong context does)."""
         chosen = replace(self.options, **changes)
         rule = self.rule(chosen.context)
-        asked = iter(demands) if demands is not None else repeat(())
         for window in windows(with_contexts(documents, context_from), self.WINDOW):
-            wanted = [with_terms(document, next(asked, None), chosen.glossary) for document, _ in window]
+            wanted = [_phrases(document, chosen.glossary) for document, _ in window]
             if rule is not None and rule.remembers:
                 units = self._decode_in_order(window, rule, chosen, wanted)
             else:
@@ -137,9 +122,9 @@ class Translator:
                 self._decode([unit for document in units for sentence in document for unit in sentence], rule, chosen)
             for (document, _), sentences, each in zip(window, units, wanted, strict=True):
                 joined = tuple(self._join(parts, chosen.nbest) for parts in sentences)
-                result = TranslatedDocument(document.id, joined)
-                self.terms.note(document, each, result)
-                yield result
+                for sentence, phrases, found in zip(document.sentences, each, joined, strict=True):
+                    self.terms.note(document.id, sentence, found.text, len(phrases), found.unmet)
+                yield TranslatedDocument(document.id, joined)
 
     def score(
         self,
@@ -232,26 +217,26 @@ class Translator:
     # ---- inside: translating ----
 
     def _units(
-        self, document: Document, other: AnyDocument, rule: ContextRule | None, demands: Sequence[Demand]
+        self, document: Document, other: AnyDocument, rule: ContextRule | None, phrases: Sequence[Sequence[Phrase]]
     ) -> list[list[Unit]]:
         """For each sentence its units."""
         ids = self.source.encode(document.sentences)
         others = ids if other is document else self.source.encode(source_of(other))
         around = [Neighbours() if rule is None else rule.around(others, i) for i in range(len(ids))]
         made = UnitMaker(self.source, self.card.model.max_length, rule)
-        return [made.units(document, i, ids[i], around[i], demands[i]) for i in range(len(ids))]
+        return [made.units(document, i, ids[i], around[i], phrases[i]) for i in range(len(ids))]
 
     def _decode_in_order(
         self,
         window: Sequence[tuple[Document, AnyDocument]],
         rule: ContextRule,
         options: Options,
-        demands: Sequence[Sequence[Demand]],
+        phrases: Sequence[Sequence[Sequence[Phrase]]],
     ) -> list[list[list[Unit]]]:
         """A sentence of each document at a time: what was written for the ones before is part of the next one's
         context. Contexts from other documents have their own translations, made first."""
         foreign = {n: Document(other.id, source_of(other)) for n, (d, other) in enumerate(window) if other is not d}
-        nothing = [[NOTHING_ASKED] * len(d) for d in foreign.values()]
+        nothing = [_phrases(d, None) for d in foreign.values()]
         theirs = self._decode_in_order([(d, d) for d in foreign.values()], rule, options, nothing) if foreign else []
         written = {n: [self._written(parts) for parts in units] for n, units in zip(foreign, theirs, strict=True)}
         sources = [self.source.encode(document.sentences) for document, _ in window]
@@ -263,24 +248,23 @@ class Translator:
             here = [n for n, (document, _) in enumerate(window) if position < len(document)]
             for n in here:
                 around = rule.around(contexts[n], position, written.get(n, own[n]))
-                sentence, demand = sources[n][position], demands[n][position]
-                units[n].append(made.units(window[n][0], position, sentence, around, demand))
+                sentence, wanted = sources[n][position], phrases[n][position]
+                units[n].append(made.units(window[n][0], position, sentence, around, wanted))
             self._decode([unit for n in here for unit in units[n][position]], rule, options)
             for n in here:
                 own[n].append(self._written(units[n][position]))
         return units
 
     def _written(self, parts: list[Unit]) -> list[int]:
-        return [token for part in parts for token in (part.best or [Hypothesis(0, 0, ())])[0].tokens]
+        return [token for part in parts for token in part.best[0].tokens]
 
     def _decode(self, units: list[Unit], rule: ContextRule | None, options: Options) -> None:
-        free = [unit for unit in units if not unit.demand.prefix]
         if self.engine is None:
-            for batch in batches(free, options.beam, options.batch_tokens):
+            for batch in batches(units, options.beam, options.batch_tokens):
                 self.search(batch, rule, options)
         else:
-            most = self.engine.sentences(len(free), options.beam)
-            made = list(batches(free, options.beam, options.batch_tokens, most))
+            most = self.engine.sentences(len(units), options.beam)
+            made = list(batches(units, options.beam, options.batch_tokens, most))
             in_parallel(made[::-1], partial(self.search, rule=rule, options=options))
         Binding(self, rule, options).bind(units)
 
@@ -318,22 +302,16 @@ class Translator:
         texts: list[list[str]] = [[] for _ in range(nbest)]
         scores = [0.0] * nbest
         for part in parts:
-            assert part.best
             found = self.target.decode([hypothesis.tokens for hypothesis in part.best])
             if part.text is not None:
                 found = [part.text]
-            elif part.demand.prefix:
-                found = [
-                    self.spelling.begin_with(part.demand.prefix, hypothesis.tokens, text)
-                    for hypothesis, text in zip(part.best, found, strict=True)
-                ]
             for n in range(nbest):  # a sentence may have fewer hypotheses than asked for: its last stands in
                 at = min(n, len(found) - 1)
                 texts[n].append(found[at])
                 scores[n] += part.best[at].score
-        count = min(nbest, max(len(part.best or ()) for part in parts))
+        count = min(nbest, max(len(part.best) for part in parts))
         whole = tuple(" ".join(t) for t in texts[:count])
-        asked = [phrase for part in parts for phrase in part.demand.phrases]
+        asked = [phrase for part in parts for phrase in part.phrases]
         return TranslatedSentence(whole, tuple(scores[:count]), tuple(missing(asked, whole[0])) if asked else ())
 
     # ---- inside: scoring ----
@@ -372,6 +350,11 @@ class Translator:
                 pieces = self.target.pieces(written[len(written) - pairs[i].own :])
                 results[i] = SentenceScore(tuple(pieces), tuple(values.tolist()))
         return (result for result in results if result is not None)
+
+
+def _phrases(document: Document, glossary: Glossary | None) -> list[tuple[Phrase, ...]]:
+    """What the translation of each sentence has to contain."""
+    return [() if glossary is None else glossary.phrases(sentence) for sentence in document.sentences]
 
 
 def load(folder: str | Path, device: str = "auto") -> Translator:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import warnings
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TypeVar
 
@@ -17,8 +18,8 @@ from docnmt.base.errors import DocnmtError
 from docnmt.data.context import Context, ContextRule, Ids, Neighbours
 from docnmt.data.subwords import Subwords
 from docnmt.decoding.beam import Hypothesis
-from docnmt.decoding.constraints import beam_for
-from docnmt.decoding.demands import NOTHING_ASKED, Demand, Tracker
+from docnmt.decoding.constraints import Tracker, beam_for
+from docnmt.decoding.phrases import Phrase
 from docnmt.document import Document, ParallelDocument
 
 AnyDocument = Document | ParallelDocument
@@ -33,11 +34,12 @@ class Unit:
     context: Context | None
     around: Neighbours
     sentence: str = ""  # the whole one as text; "" for a part
-    demand: Demand = NOTHING_ASKED
-    best: list[Hypothesis] | None = None
+    phrases: Sequence[Phrase] = ()  # that its translation has to contain
+    breaks: int = 0  # its own translation begins after so many begin marks (see ContextRule.own)
+    best: list[Hypothesis] = field(default_factory=list)
     text: str | None = None  # of the best one, where it is not what its pieces write
-    length: int | None = None  # of the best one and its end mark, as the decoder wrote it
-    tracker: Tracker | None = None  # while it is searched for with what is asked
+    length: int = 0  # of the best one and its end mark, as the decoder wrote it
+    tracker: Tracker | None = None  # while it is searched for with its phrases
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class UnitMaker:
     rule: ContextRule | None
 
     def units(
-        self, document: Document, position: int, sentence: list[int], around: Neighbours, demand: Demand
+        self, document: Document, position: int, sentence: list[int], around: Neighbours, phrases: Sequence[Phrase]
     ) -> list[Unit]:
         """None for an empty sentence, several for one beyond the model's length."""
         parts = split_long(sentence, self.longest, self.subwords)
@@ -69,26 +71,31 @@ class UnitMaker:
                 f"{self.longest:,}; translated in {len(parts)} parts",
                 stacklevel=2,
             )
-        shares = [demand] * len(parts)
-        if demand:
-            shares = self._shares(demand, document.sentences[position], parts, around)
+        shares = [phrases] * len(parts)
+        if phrases and len(parts) > 1:
+            shares = self._shares(phrases, document.sentences[position], parts)
         whole = document.sentences[position] if len(parts) == 1 else ""
         context = None if self.rule is None else self.rule.context(around)
         sources = parts if self.rule is None else [self.rule.source(part, around) for part in parts]
         return [
-            Unit([*source, self.subwords.eos], context, around, whole, share)
+            Unit([*source, self.subwords.eos], context, around, whole, share, self._breaks(around))
             for source, share in zip(sources, shares, strict=True)
         ]
 
-    def _shares(self, demand: Demand, sentence: str, parts: Sequence[Ids], around: Neighbours) -> list[Demand]:
-        """What is asked of each part of a sentence."""
-        if self.rule is not None:
-            marks = [self.rule.target_bos] * len(around.before)
-            demand = replace(demand, breaks=len(marks) - len(self.rule.own(marks, around)))
-        if len(parts) < 2:
-            return [demand] * len(parts)
+    def _shares(self, phrases: Sequence[Phrase], sentence: str, parts: Sequence[Ids]) -> list[Sequence[Phrase]]:
+        """The phrases of each part of a sentence: those whose source begins there."""
         _, spans = self.subwords.encode_with_spans(sentence)
-        return demand.shared([spans[end - 1][1] for end in accumulate(map(len, parts))])
+        ends = [spans[end - 1][1] for end in accumulate(map(len, parts))]
+        shares: list[list[Phrase]] = [[] for _ in parts]
+        for phrase in phrases:
+            shares[min(bisect_right(ends, phrase.at[0]), len(ends) - 1)].append(phrase)
+        return [*shares]
+
+    def _breaks(self, around: Neighbours) -> int:
+        if self.rule is None:
+            return 0
+        marks = [self.rule.target_bos] * len(around.before)
+        return len(marks) - len(self.rule.own(marks, around))
 
 
 def source_of(document: AnyDocument) -> tuple[str, ...]:

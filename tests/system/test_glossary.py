@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from docnmt.decoding.glossary import Glossary
 from docnmt.decoding.jobs import FileJob
 from docnmt.decoding.phrases import missing
+from docnmt.decoding.terms import Glossary
 from docnmt.decoding.translator import load
 from tests.system.conftest import command
 

@@ -1,32 +1,31 @@
-"""What is asked of translations is in them: beginnings, phrases, terms of a glossary; in every kind of system."""
+"""The terms of a glossary are in the translations, in every kind of system."""
 
 from __future__ import annotations
 
 import functools
 import io
 import math
+import re
 import warnings
 from dataclasses import replace
 
 import pytest
 import sentencepiece
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from docnmt.base.errors import DocnmtError
 from docnmt.config import ContextConfig, DecodingConfig
+from docnmt.data.context import Neighbours
 from docnmt.data.subwords import Subwords
 from docnmt.decoding import binding as binding_module
 from docnmt.decoding import translator as translator_module
 from docnmt.decoding.beam import beam_search
-from docnmt.decoding.demands import Demand
-from docnmt.decoding.glossary import Glossary, Term
+from docnmt.decoding.binding import substitute
 from docnmt.decoding.phrases import Phrase, missing
-from docnmt.decoding.substitution import substitute
+from docnmt.decoding.terms import Glossary, Term
 from docnmt.decoding.translator import Translator
+from docnmt.decoding.units import UnitMaker
 from docnmt.document import Document
 from docnmt.model_folder import LoadedModel, ModelCard
-from tests.builders import in_target_language, lines, loaded_model, make_model, parallel_documents
+from tests.builders import lines, loaded_model, make_model, parallel_documents, subwords
 from tests.every_system import briefly_trained
 
 
@@ -43,60 +42,7 @@ def texts(translated) -> list[list[str]]:
     return [[sentence.text for sentence in document.sentences] for document in translated]
 
 
-# ---- beginnings ----
-
-WORDS = st.sampled_from([*"aeiou .,é½猫😀…", "lo chet", "viot", "  ", "\u00a0", "A", "’"])
-
-
-@given(prefix=st.lists(WORDS, min_size=1, max_size=4).map("".join))
-@settings(max_examples=15, deadline=None)
-def test_a_translation_begins_as_it_is_told_to(prefix):
-    (found,) = Translator(loaded_model()).translate(["le chat voit la mer."], prefixes=[prefix])
-    assert found.startswith(prefix)
-
-
-def test_a_beginning_may_be_cut_anywhere(translator):
-    (source,) = documents([1])[0].sentences
-    (free,) = translator.translate([source])
-    for cut in range(1, len(free) + 1):
-        (found,) = translator.translate([source], prefixes=[free[:cut]])
-        assert found.startswith(free[:cut])
-        assert found == free  # what it would have written, too, can go on no better
-
-
-def test_beginnings_of_some_sentences_only(translator):
-    (document,) = documents([4])
-    free = translator.translate(document)
-    found = translator.translate(document, prefixes=["", "lo", "", "A "])
-    assert [found[0], found[2]] == [free[0], free[2]]
-    assert found[1].startswith("lo") and found[3].startswith("A ")
-    assert translator.translate(document, prefixes=[""] * 4) == free
-    assert translator.translate(["", "le chat"], prefixes=["x", ""])[0] == ""  # an empty sentence stays empty
-
-
-def test_all_of_an_n_best_list_begin_so(translator):
-    demands = [[Demand(prefix="lo ch")] * 4]
-    (found,) = translator.translate_documents(documents([4]), demands=demands, nbest=3)
-    for sentence in found.sentences:
-        assert len(sentence.texts) > 1 and all(text.startswith("lo ch") for text in sentence.texts)
-
-
-def test_a_beginning_longer_than_any_translation(translator):
-    prefix = " ".join(in_target_language(lines(8, seed=2)))
-    (found,) = translator.translate(["rien"], prefixes=[prefix])
-    assert found.startswith(prefix)
-
-
-# ---- phrases ----
-
-
-def test_phrases_are_in_the_translation(translator):
-    (document,) = documents([4])
-    wanted = [["lo tlaun"], ["ABC", "diox"], [], ["lo tlaun", "lo tlaun", "tlaun"]]
-    found = translator.translate(document, phrases=wanted)
-    for text, phrases in zip(found, wanted, strict=True):
-        assert missing([Phrase(phrase) for phrase in phrases], text) == []
-    assert found[2] == translator.translate(document)[2]
+# ---- what is searched for ----
 
 
 def test_what_is_there_already_is_not_searched_for(translator, monkeypatch):
@@ -109,17 +55,24 @@ def test_what_is_there_already_is_not_searched_for(translator, monkeypatch):
         return beam_search(*arguments, constraints=constraints, **options)
 
     monkeypatch.setattr(translator_module, "beam_search", recording)
-    assert translator.translate(document, phrases=[text.split()[:1] for text in free]) == free
+    monkeypatch.setattr(binding_module, "FOREIGN", math.inf)
+    there = Glossary(
+        tuple(Term(source, text.split()[0]) for source, text in zip(document.sentences, free, strict=True))
+    )
+    assert translator.translate(document, glossary=there) == free
+    assert translator.terms.found == 4
     assert bound == [None] * len(bound) and bound
-    translator.translate(document, phrases=[["ABC"], [], [], []])
-    assert len([constraints.trackers for constraints in bound if constraints is not None]) == 1
+    translator.translate(document, glossary=Glossary((Term(document.sentences[0], "ABC"),)))
+    (constraints,) = [each for each in bound if each is not None]
+    assert len(constraints.trackers) == 1
 
 
 def test_all_of_an_n_best_list_have_the_phrases(translator):
-    phrase = Phrase("ABC")
-    (found,) = translator.translate_documents(documents([3]), demands=[[Demand((phrase,))] * 3], nbest=3)
-    for sentence in found.sentences:
-        assert not sentence.unmet and not any(missing([phrase], text) for text in sentence.texts)
+    (document,) = documents([6])
+    (found,) = translator.translate_documents([document], glossary=TERMS, nbest=3)
+    assert check_terms([found], [document])
+    for source, sentence in zip(document.sentences, found.sentences, strict=True):
+        assert len(sentence.texts) > 1 and not any(missing(TERMS.phrases(source), text) for text in sentence.texts)
 
 
 @pytest.mark.parametrize("batch_tokens", [1, 90, 100_000])
@@ -130,26 +83,12 @@ def test_windows_and_batches_change_nothing(translator, monkeypatch, batch_token
     assert texts(translator.translate_documents(documents(), glossary=terms, batch_tokens=batch_tokens)) == expected
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"prefixes": ["a"]}, {"phrases": [["a"]] * 3}, {"prefixes": "ab"}, {"phrases": [[""], []]}]
-)
-def test_what_cannot_be_asked(translator, wrong):
-    with pytest.raises(DocnmtError):
-        translator.translate(["le chat", "la mer"], **wrong)
-
-
-@pytest.mark.parametrize("demands", [[[Demand()]], [[Demand()] * 2]])
-def test_demands_for_other_documents(translator, demands):
-    with pytest.raises(DocnmtError, match="demands for"):
-        list(translator.translate_documents(documents([2, 1]), demands=demands))
-
-
 # ---- glossaries ----
 
 TERMS = Glossary((Term("chat", "kettok"), Term("la mer", "zea"), Term("livre", "Beech 4"), Term("rien", "nüx")))
 
 
-def check_terms(translator: Translator, found, sources) -> int:
+def check_terms(found, sources) -> int:
     count = 0
     for document, source in zip(found, sources, strict=True):
         for sentence, text in zip(document.sentences, source.sentences, strict=True):
@@ -163,18 +102,16 @@ def check_terms(translator: Translator, found, sources) -> int:
 def test_terms_come_out(translator, monkeypatch, foreign):
     monkeypatch.setattr(binding_module, "FOREIGN", foreign)
     found = list(translator.translate_documents(documents([6, 5]), glossary=TERMS))
-    assert check_terms(translator, found, documents([6, 5])) > 6
+    assert check_terms(found, documents([6, 5])) > 6
 
 
 @pytest.mark.parametrize("system", ["concat-2-to-1", "concat-2-to-2", "continuous-cache", "hierarchical"])
-def test_terms_and_beginnings_in_other_systems(system):
+def test_terms_in_other_systems(system):
     translator = Translator(briefly_trained(system))
     sources = documents([4, 3])
     found = list(translator.translate_documents(sources, glossary=TERMS))
-    check_terms(translator, found, sources)
+    check_terms(found, sources)
     assert any(sentence.text for document in found for sentence in document.sentences)
-    begun = translator.translate(sources[0], prefixes=["", "lo", "A", "lo chet v"], glossary=TERMS)
-    assert [begun[1][:2], begun[2][:1], begun[3][:9]] == ["lo", "A", "lo chet v"]
     nothing = texts(translator.translate_documents(sources, glossary=Glossary((Term("xyz", "abc"),))))
     assert nothing == texts(translator.translate_documents(sources))
 
@@ -185,21 +122,21 @@ def test_terms_of_a_long_sentence_go_to_its_parts(translator):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         (found,) = translator.translate_documents([Document("d", (source,))], glossary=TERMS)
-        (begun,) = translator.translate([source], prefixes=["X y"], phrases=[["kettok", "zea"]])
     (sentence,) = found.sentences
     assert sentence.unmet == () and missing(TERMS.phrases(source), sentence.text) == []
     assert sentence.text.lower().find("kettok") > len(sentence.text) / 2
-    assert begun.startswith("X y") and missing([Phrase("kettok"), Phrase("zea")], begun) == []
 
 
-def test_a_demand_is_shared_out_by_place_or_in_order():
-    known = Demand((Phrase("a", at=(3, 5)), Phrase("b", at=(10, 12)), Phrase("c", at=(29, 31))), prefix="x", breaks=1)
-    first, second, third = known.shared([10, 20, 30])
-    assert [p.text for p in first.phrases] == ["a"] and [p.text for p in second.phrases] == ["b"]
-    assert [p.text for p in third.phrases] == ["c"]
-    assert [part.prefix for part in (first, second, third)] == ["x", "", ""] and third.breaks == 1
-    unknown = Demand(tuple(map(Phrase, "abcd"))).shared([10, 20])
-    assert [[p.text for p in part.phrases] for part in unknown] == [["a", "b"], ["c", "d"]]
+def test_a_part_of_a_long_sentence_has_the_phrases_whose_source_begins_there():
+    (source,) = subwords().decode(subwords().encode([" ".join(lines(3, seed=3))]))
+    phrases = [Phrase("x", word.group(), word.span()) for word in re.finditer(r"\S+", source)]
+    with pytest.warns(UserWarning, match="parts"):
+        units = UnitMaker(subwords(), 9, None).units(
+            Document("d", (source,)), 0, subwords().encode([source])[0], Neighbours(), phrases
+        )
+    assert len(units) > 2
+    for unit, text in zip(units, subwords().decode([unit.source[:-1] for unit in units]), strict=True):
+        assert [phrase.source for phrase in unit.phrases] == text.split()
 
 
 # ---- what cannot be met ----
@@ -228,10 +165,11 @@ def without_bytes() -> Translator:
 
 
 def test_what_cannot_be_spelt_is_told():
-    demands = [[Demand((Phrase("Ωmega"), Phrase("gare"))), Demand((Phrase("gare"),)), Demand()]]
-    (found,) = without_bytes().translate_documents([Document("d", ("le chat", "la mer", "rien"))], demands=demands)
-    assert [sentence.unmet for sentence in found.sentences] == [(Phrase("Ωmega"),), (), ()]
-    assert all(not missing([Phrase("gare")], sentence.text) for sentence in found.sentences[:2])
+    terms = Glossary((Term("chat", "Ωmega"), Term("le", "gare"), Term("mer", "gare")))
+    document = Document("d", ("le chat", "la mer", "rien"))
+    (found,) = without_bytes().translate_documents([document], glossary=terms, nbest=2)  # nothing is put in these
+    assert [sentence.unmet for sentence in found.sentences] == [(Phrase("Ωmega", "chat", (3, 7)),), (), ()]
+    assert all("gare" in sentence.text.lower() for sentence in found.sentences[:2])
 
 
 def test_a_term_that_cannot_be_spelt_is_put_in():
@@ -239,11 +177,6 @@ def test_a_term_that_cannot_be_spelt_is_put_in():
     (found,) = without_bytes().translate_documents([Document("d", ("le chat", "la mer"))], glossary=terms)
     assert "Ωmega ½" in found.sentences[0].text and "gare" in found.sentences[1].text.lower()
     assert [sentence.unmet for sentence in found.sentences] == [(), ()]
-
-
-def test_a_beginning_that_cannot_be_spelt_is_taken_as_unknown_words():
-    (found,) = without_bytes().translate(["le chat"], prefixes=["le Ωmega chat"])
-    assert found.startswith("le Ωmega chat")
 
 
 # ---- putting phrases in ----
@@ -259,8 +192,8 @@ def put_in(text: str, links: str, *phrases: Phrase) -> str | None:
     return substitute(text, [((3 * s, 3 * s + 2), words[t]) for s, t in pairs], phrases)
 
 
-def term(text: str, word: int, words: int = 1, capital: bool = True) -> Phrase:
-    return Phrase(text, capital, "xx", (3 * word, 3 * (word + words) - 1))
+def term(text: str, word: int, words: int = 1) -> Phrase:
+    return Phrase(text, "xx", (3 * word, 3 * (word + words) - 1))
 
 
 def test_a_phrase_takes_the_place_of_the_words_linked_to_it():
@@ -280,7 +213,6 @@ def test_marks_stay():
 
 def test_at_the_beginning_it_has_a_capital():
     assert put_in("Buttons are red", "0-0 1-1 2-2", term("knobs", 0)) == "Knobs are red"
-    assert put_in("Buttons are red", "0-0 1-1 2-2", term("knobs", 0, capital=False)) == "knobs are red"
 
 
 def test_what_has_its_place_stays():
@@ -291,7 +223,6 @@ def test_what_has_its_place_stays():
 
 def test_without_a_place_nothing_is_put_in():
     assert put_in("Click the red button", "0-0", term("knob", 2)) is None
-    assert put_in("Click the red button", "0-0", Phrase("knob")) is None
     assert put_in("Click the red knob", "0-0", term("knob", 2)) == "Click the red knob"  # it is there of itself
     # Two phrases for one word.
     assert put_in("Click the red button", "0-3 1-3", term("knob", 0), term("switch", 1)) is None
@@ -303,7 +234,7 @@ def test_what_is_put_in_is_what_later_sentences_see(monkeypatch):
     translator = Translator(briefly_trained("continuous-cache"))
     (document,) = documents([4])
     (found,) = translator.translate_documents([document], glossary=TERMS)
-    assert check_terms(translator, [found], [document])
+    assert check_terms([found], [document])
     texts = [sentence.text.strip() for sentence in found.sentences]  # such a model may write a space at the end
     assert texts == translator.target.decode(translator.target.encode(texts))
 

@@ -9,8 +9,7 @@ import torch
 
 from docnmt.data.batches import make_batch, pack
 from docnmt.decoding.beam import Hypothesis, beam_search, length_penalty
-from docnmt.decoding.constraints import WIDEST, Constraints, beam_for
-from docnmt.decoding.demands import Demand, Tracker
+from docnmt.decoding.constraints import WIDEST, Constraints, Tracker, beam_for
 from docnmt.decoding.phrases import Phrase, missing
 from docnmt.decoding.spelling import Spelling
 from tests.builders import BOS, EOS, TARGET_WORDS, endless_model, make_model, random_sentences, toy_model, with_end
@@ -18,15 +17,39 @@ from tests.builders import BOS, EOS, TARGET_WORDS, endless_model, make_model, ra
 MARKS = {"bos": BOS, "eos": EOS}
 
 
-def demand(*phrases: str, prefix: str = "", breaks: int = 0) -> Demand:
-    return Demand(tuple(map(Phrase, phrases)), prefix, breaks)
+Wish = tuple[Phrase, ...]
 
 
-def search(model, spelling, sources, demands, contexts=None, beam=4, length=None, floor=None, **options):
-    trackers = [Tracker(d, spelling, BOS, length, -torch.inf if floor is None else floor) for d in demands]
+def wish_for(*texts: str) -> Wish:
+    return tuple(Phrase(text, "x", (0, 1)) for text in texts)
+
+
+def search(
+    model,
+    spelling,
+    sources,
+    wishes,
+    contexts=None,
+    *,
+    extra_length,
+    beam=4,
+    length=None,
+    breaks=None,
+    floor=-torch.inf,
+    **options,
+):
+    trackers = [
+        Tracker(wish, spelling, BOS, length or len(source) + extra_length, after, floor)
+        for wish, source, after in zip(wishes, sources, breaks or [0] * len(wishes), strict=True)
+    ]
+    options["extra_length"] = extra_length
     constraints = Constraints(trackers, EOS, beam)
     packed = None if contexts is None else pack(contexts)
     return beam_search(model, pack(sources), packed, **MARKS, beam=beam, constraints=constraints, **options)
+
+
+def pieces(wish: Wish, spelling: Spelling) -> int:
+    return Tracker(wish, spelling, BOS, 0).pieces
 
 
 def text(spelling: Spelling, tokens) -> str:
@@ -38,30 +61,22 @@ def text(spelling: Spelling, tokens) -> str:
 PIECES = Spelling([b"", b"", b"", b" a", b"b", b" ab"])
 OTHER = [0, 1, 3, 4, 5]
 BEAM = 700  # at most 5^4 hypotheses go on
-DEMANDS = {
-    "one": demand("ab"),
-    "short": demand("a"),
-    "beginning of another": demand("a", "ab"),
-    "two words": demand("a ab"),
-    "twice": demand("a", "a"),
-    "prefix": demand(prefix="a"),  # may go on as "ab"
-    "prefix and phrase": demand("a", prefix="ab"),
-    "nothing": demand(),
+EXAMPLES = {
+    "one": wish_for("ab"),
+    "short": wish_for("a"),
+    "beginning of another": wish_for("a", "ab"),
+    "two words": wish_for("a ab"),
+    "twice": wish_for("a", "a"),
+    "nothing": wish_for(),
 }
 
 
-def asked_for(spelling: Spelling, wish: Demand, tokens) -> bool:
-    """Marks write nothing; there are none before the beginning is written."""
-    written = text(spelling, tokens)
-    begin = next((n for n in range(len(tokens) + 1) if len(text(spelling, tokens[:n])) >= len(wish.prefix)), 0)
-    in_order = all(spelling.written[token] for token in tokens[:begin])
-    return in_order and written.startswith(wish.prefix) and not missing(wish.phrases, written)
+def asked_for(spelling: Spelling, wish: Wish, tokens) -> bool:
+    return not missing(wish, text(spelling, tokens))
 
 
-def exhaustive(model, source, wish: Demand, tracker: Tracker, extra: int, alpha: float) -> list[Hypothesis]:
+def exhaustive(model, source, wish: Wish, limit: int, alpha: float) -> list[Hypothesis]:
     """Every sequence within the limit that has what is asked for, best first."""
-    free = len(source) + extra + tracker.pieces
-    limit = free + len(tracker.prefix)
     sequences = [s for n in range(limit) for s in itertools.product(OTHER, repeat=n) if asked_for(PIECES, wish, s)]
     batch = make_batch([source] * len(sequences), None, sequences, BOS, EOS)
     with torch.no_grad():
@@ -69,21 +84,21 @@ def exhaustive(model, source, wish: Demand, tracker: Tracker, extra: int, alpha:
     found = []
     for tokens, each in zip(sequences, values, strict=True):
         total = each.sum().item()
-        found.append(Hypothesis(total / length_penalty(min(len(tokens) + 1, free), alpha), total, tokens))
+        found.append(Hypothesis(total / length_penalty(len(tokens) + 1, alpha), total, tokens))
     return sorted(found, reverse=True)
 
 
-@pytest.mark.parametrize("name", DEMANDS)
+@pytest.mark.parametrize("name", EXAMPLES)
 @pytest.mark.parametrize("seed", range(2))
 def test_a_beam_large_enough_is_exhaustive(name, seed):
-    wish = DEMANDS[name]
+    wish = EXAMPLES[name]
     model = make_model(seed, source_words=6, target_words=6, decoder_layers=1, encoder_layers=1)
     source = [4, 5, EOS]
-    tracker = Tracker(wish, PIECES, BOS)
-    extra = 5 - len(source) - tracker.pieces - len(tracker.prefix)  # so that the limit is 5
+    limit = 5
+    extra = limit - len(source) - pieces(wish, PIECES)
     for alpha, nbest in ((0.6, 1), (0.0, 7), (1.5, 7)):
         (found,) = search(model, PIECES, [source], [wish], beam=BEAM, alpha=alpha, nbest=nbest, extra_length=extra)
-        best = exhaustive(model, source, wish, tracker, extra, alpha)
+        best = exhaustive(model, source, wish, limit, alpha)
         assert len(best) > 7, "too few to prove anything"
         assert [h.tokens for h in found] == [h.tokens for h in best[:nbest]]
         assert [h.score for h in found] == pytest.approx([h.score for h in best[:nbest]], abs=1e-4)
@@ -92,7 +107,7 @@ def test_a_beam_large_enough_is_exhaustive(name, seed):
 
 def test_words_written_in_several_ways_are_found_in_each():
     model = make_model(1, source_words=6, target_words=6, decoder_layers=1, encoder_layers=1)
-    (found,) = search(model, PIECES, [[4, EOS]], [demand("ab")], beam=BEAM, nbest=60, extra_length=0)
+    (found,) = search(model, PIECES, [[4, EOS]], [wish_for("ab")], beam=BEAM, nbest=60, extra_length=0)
     spelt = {tuple(token for token in h.tokens if token > 2) for h in found}
     assert {(5,), (3, 4)} <= spelt and (5, 4) not in spelt
 
@@ -103,16 +118,16 @@ LETTERS = [f" {letter}".encode() for letter in "pqrstuvw"] + [letter.encode() fo
 WORDS = Spelling([b"", b"", b"", *LETTERS])
 assert len(WORDS.written) == TARGET_WORDS
 WISHES = [
-    demand("p"),
-    demand("pq", "r"),
-    demand("w", "w"),
-    demand("s t"),
-    demand("uvw", "u"),
-    demand(prefix="rs"),
-    demand("p", prefix="s "),
-    demand(),
-    demand("qqq", "p", "r t"),
-    demand("r"),
+    wish_for("p"),
+    wish_for("pq", "r"),
+    wish_for("w", "w"),
+    wish_for("s t"),
+    wish_for("uvw", "u"),
+    wish_for("rs"),
+    wish_for("p", "s r"),
+    wish_for(),
+    wish_for("qqq", "p", "r t"),
+    wish_for("r"),
 ]
 
 
@@ -181,43 +196,42 @@ def test_batch_and_order_change_no_output(beam):
 @pytest.mark.parametrize("beam", [1, 2, 4])
 def test_where_nothing_is_asked_for_it_is_the_plain_search(beam):
     sources, contexts = problem()
-    nothing = [demand()] * len(sources)
+    nothing = [wish_for()] * len(sources)
     options = {"nbest": beam, "extra_length": 8, "beam": beam}
     found = search(toy_model(), WORDS, sources, nothing, contexts, **options)
     plain = beam_search(toy_model(), pack(sources), pack(contexts), **MARKS, **options)
     assert [[h.tokens for h in each] for each in found] == [[h.tokens for h in each] for each in plain]
     scores = [[h.score for each in hypotheses for h in each] for hypotheses in (found, plain)]
     assert scores[0] == pytest.approx(scores[1], rel=1e-5)
-    beside = search(toy_model(), WORDS, sources, [*nothing[:-1], demand("pqr")], contexts, **options)
+    beside = search(toy_model(), WORDS, sources, [*nothing[:-1], wish_for("pqr")], contexts, **options)
     assert [[h.tokens for h in each] for each in beside[:-1]] == [[h.tokens for h in each] for each in plain[:-1]]
 
 
 def test_a_phrase_that_comes_of_itself_changes_nothing():
     sources, contexts = problem(4)
     plain = beam_search(toy_model(), pack(sources), pack(contexts), **MARKS, extra_length=8)
-    wishes = [demand(text(WORDS, best.tokens).split()[0]) for (best,) in plain]
+    wishes = [wish_for(text(WORDS, best.tokens).split()[0]) for (best,) in plain]
     found = search(toy_model(), WORDS, sources, wishes, contexts, extra_length=8)
     assert [best.score for (best,) in found] >= [best.score - 1e-4 for (best,) in plain]
 
 
 def test_what_cannot_be_spelt_is_passed_over():
     sources, contexts = problem(3)
-    wishes = [demand("zebra"), demand("p", "zebra"), demand("é")]
+    wishes = [wish_for("zebra"), wish_for("p", "zebra"), wish_for("é")]
     found = search(toy_model(), WORDS, sources, wishes, contexts, extra_length=8)
-    plain = search(toy_model(), WORDS, sources, [demand(), demand("p"), demand()], contexts, extra_length=8)
+    plain = search(toy_model(), WORDS, sources, [wish_for(), wish_for("p"), wish_for()], contexts, extra_length=8)
     assert found == plain
-    assert Tracker(wishes[0], WORDS, BOS).pieces == 0
+    assert pieces(wishes[0], WORDS) == 0
 
 
 def test_a_form_that_cannot_be_spelt_leaves_the_other():
-    wish = Demand((Phrase("p q", capital=True),))
-    (found,) = search(toy_model(), WORDS, problem(1)[0], [wish], extra_length=8)
+    (found,) = search(toy_model(), WORDS, problem(1)[0], [wish_for("p q")], extra_length=8)  # there is no "P q"
     assert "p q" in text(WORDS, found[0].tokens)
 
 
 def test_a_vocabulary_without_spaces():
     bare = Spelling([b"", b"", b"", *(letter.encode() for letter in "pqrstuvwxyzabcde")])
-    (found,) = search(toy_model(), bare, problem(1)[0], [demand("pq")], extra_length=4)
+    (found,) = search(toy_model(), bare, problem(1)[0], [wish_for("pq")], extra_length=4)
     assert found  # nothing can end a word but the sentence
 
 
@@ -230,20 +244,19 @@ def endless():
 
 
 def test_at_the_limit_those_are_left_that_have_done_most(endless):
-    sources, _ = problem(3)
-    wishes = [demand("pqrs"), demand("pq", "rs"), demand(prefix="qrst")]
+    sources, _ = problem(2)
+    wishes = [wish_for("pqrs"), wish_for("pq", "rs")]
     found = search(endless, WORDS, sources, wishes, nbest=3, extra_length=-3)
     for source, wish, hypotheses in zip(sources, wishes, found, strict=True):
-        tracker = Tracker(wish, WORDS, BOS)
         assert hypotheses
         for h in hypotheses:
-            assert len(h.tokens) == len(source) - 3 + tracker.pieces + len(tracker.prefix)
+            assert len(h.tokens) == len(source) - 3 + pieces(wish, WORDS)
             assert asked_for(WORDS, wish, h.tokens)
 
 
 def test_longer_than_the_free_translation_gains_nothing():
     sources, contexts = problem(4)
-    wishes = [demand("pq")] * 4
+    wishes = [wish_for("pq")] * 4
     for hypotheses in search(toy_model(), WORDS, sources, wishes, contexts, length=3, nbest=3, extra_length=8):
         for h in hypotheses:
             most = min(len(h.tokens) + 1, 3 + 2)
@@ -252,7 +265,7 @@ def test_longer_than_the_free_translation_gains_nothing():
 
 def test_below_the_floor_there_is_nothing():
     sources, contexts = problem(4)
-    wishes = [demand("pqrst")] * 4
+    wishes = [wish_for("pqrst")] * 4
     free = search(toy_model(), WORDS, sources, wishes, contexts, extra_length=8)
     best = sorted(hypotheses[0].log_probability for hypotheses in free)
     floor = (best[1] + best[2]) / 2
@@ -275,16 +288,17 @@ def test_what_is_asked_for_comes_after_the_breaks():
         return logits
 
     model.softmax.register_forward_hook(breaks_at_third_and_fourth)
-    wishes = [demand("p", breaks=1), demand(prefix="qr", breaks=1), demand("s t", prefix="r", breaks=2)]
-    found = search(model, WORDS, problem(3)[0], wishes, nbest=2, extra_length=8)
-    for wish, hypotheses in zip(wishes, found, strict=True):
+    wishes, breaks = [wish_for("p"), wish_for("qr"), wish_for("s t", "r")], [1, 1, 2]
+    found = search(model, WORDS, problem(3)[0], wishes, breaks=breaks, nbest=2, extra_length=8)
+    for wish, count, hypotheses in zip(wishes, breaks, found, strict=True):
+        assert hypotheses
         for h in hypotheses:
-            breaks = [place for place, token in enumerate(h.tokens) if token == BOS]
-            assert asked_for(WORDS, wish, h.tokens[breaks[wish.breaks - 1] + 1 :])
+            places = [place for place, token in enumerate(h.tokens) if token == BOS]
+            assert asked_for(WORDS, wish, h.tokens[places[count - 1] + 1 :])
 
 
 def test_the_beam_grows_with_the_phrases_up_to_a_limit():
-    assert beam_for(Tracker(demand(), WORDS, BOS), 4) == 4
-    assert beam_for(Tracker(demand("pqr", "s"), WORDS, BOS), 4) == 8
-    assert beam_for(Tracker(demand("pqrs" * 20), WORDS, BOS), 4) == WIDEST
-    assert beam_for(Tracker(demand("pqrs" * 20), WORDS, BOS), 100) == 100
+    assert beam_for(Tracker(wish_for(), WORDS, BOS, 9), 4) == 4
+    assert beam_for(Tracker(wish_for("pqr", "s"), WORDS, BOS, 9), 4) == 8
+    assert beam_for(Tracker(wish_for("pqrs" * 20), WORDS, BOS, 9), 4) == WIDEST
+    assert beam_for(Tracker(wish_for("pqrs" * 20), WORDS, BOS, 9), 100) == 100

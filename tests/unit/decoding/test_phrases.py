@@ -7,11 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from docnmt.base.errors import DocnmtError
-from docnmt.decoding.phrases import Matcher, Phrase, forms_of, missing
+from docnmt.decoding.phrases import Form, Matcher, Phrase, forms_of, missing
+
+
+def of(text: str, source: str = "x") -> Phrase:
+    return Phrase(text, source, (0, len(source)))
 
 
 def matcher_of(*phrases: str) -> Matcher:
-    return Matcher([forms_of(Phrase(phrase)) for phrase in phrases])
+    return Matcher([forms_of(of(phrase)) for phrase in phrases])
 
 
 def complete(phrases, text: str) -> bool:
@@ -51,7 +55,7 @@ PHRASES = st.lists(st.text("ab .", min_size=1, max_size=4).filter(str.strip), ma
 def test_all_that_can_be_found_is_found_and_no_more(phrases, text):
     most = most_side_by_side(phrases, text)
     assert complete(phrases, text) == (most == len(phrases))
-    assert len(missing([Phrase(phrase) for phrase in phrases], text)) == len(phrases) - most
+    assert len(missing(list(map(of, phrases)), text)) == len(phrases) - most
 
 
 @given(phrases=PHRASES, text=st.text("ab .", max_size=12), cut=st.integers(0, 12))
@@ -85,7 +89,7 @@ def test_whole_words(phrases, text, expected):
 
 
 def test_a_capital_only_before_all_other_words():
-    phrase = Phrase("red button", capital=True)
+    phrase = of("red button")
     matcher = Matcher([forms_of(phrase)])
 
     def met(text: str) -> bool:
@@ -95,11 +99,11 @@ def test_a_capital_only_before_all_other_words():
     assert not met("A Red button") and not met("RED button")
     # Sentences are told apart before a text is checked, or parts of them are put together: there any will do.
     assert not missing([phrase], "First. Red button") and missing([phrase], "RED BUTTON") == [phrase]
-    assert forms_of(Phrase("Über", capital=True)) == forms_of(Phrase("Über"))
+    assert forms_of(of("Über")) == (Form("Über", False),)
 
 
 def test_what_is_missing_is_told_in_order():
-    first, second, third = Phrase("cat", source="chat"), Phrase("dog"), Phrase("cat", source="chatte")
+    first, second, third = of("cat", "chat"), of("dog"), of("cat", "chatte")
     assert missing([first, second, third], "one cat") == [second, third]
     assert missing([first, third], "cat, cat") == []
     assert missing([], "") == []
@@ -108,4 +112,4 @@ def test_what_is_missing_is_told_in_order():
 @pytest.mark.parametrize("text", ["", "  "])
 def test_an_empty_phrase(text):
     with pytest.raises(DocnmtError, match="empty phrase"):
-        Phrase(text)
+        of(text)

@@ -1,8 +1,7 @@
-"""Pieces write what the vocabulary's owner decodes; a text is written in all ways that lead to its end."""
+"""Pieces write what the vocabulary's owner decodes, and a text is split into pieces that write it."""
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -49,32 +48,3 @@ def test_what_no_piece_writes():
 def test_bytes_that_are_words_too_are_written_as_words():
     toy = Spelling([b"a", b"x", b"a"])
     assert toy.split(b"a") == [2]
-
-
-TOY = Spelling([b"", b" ", b" a", b"a", b"ab", b"b", b"bc", b" ab"])
-
-
-@given(text=st.text(" abc", min_size=1, max_size=6).map(str.encode))
-@settings(max_examples=200, deadline=None)
-def test_ways(text):
-    def leads_on(written: bytes, place: int) -> bool:
-        """A piece fits there, and after it others write the rest, the last of them maybe more."""
-        rest = text[place:]
-        if not written or not rest.startswith(written):
-            return bool(written) and written.startswith(rest)
-        place += len(written)
-        return place == len(text) or any(leads_on(other, place) for other in TOY.written)
-
-    for place, pieces in enumerate(TOY.ways(text)):
-        assert sorted(pieces) == [n for n, written in enumerate(TOY.written) if leads_on(written, place)]
-
-
-@pytest.mark.parametrize(("prefix", "expected"), [("le", b" le"), ("le ", b" le "), ("le  chat\n", b" le chat ")])
-def test_a_beginning_is_normalised_but_for_the_space_at_its_end(prefix, expected):
-    assert SPELLING.normalised(prefix) == expected
-
-
-def test_a_beginning_stays_as_it_was_given():
-    pieces = subwords().encode(["le chat voit"])[0]
-    assert SPELLING.begin_with("le\u00a0chat", pieces, "le chat voit") == "le\u00a0chat voit"
-    assert SPELLING.begin_with(" le  ", pieces, "le chat voit") == " le  chat voit"

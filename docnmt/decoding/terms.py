@@ -15,13 +15,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from docnmt.base.errors import BadInput, DocnmtError
 from docnmt.base.lines import Flaw, InputFile
+from docnmt.base.report import Column, Table
 from docnmt.decoding.phrases import Phrase, parts_words
 
 LONGEST_TERM = 200  # characters
@@ -88,7 +90,7 @@ class Glossary:
 
     def phrases(self, sentence: str) -> tuple[Phrase, ...]:
         """What a translation of the sentence has to contain."""
-        return tuple(Phrase(term.target, True, term.source, at) for term, at in self.found_in(sentence))
+        return tuple(Phrase(term.target, term.source, at) for term, at in self.found_in(sentence))
 
     @cached_property
     def _by_head(self) -> dict[str, list[Term]]:
@@ -132,3 +134,54 @@ def _heads(text: str) -> Iterator[tuple[int, str]]:
 def _whole(text: str, begin: int, end: int) -> bool:
     """Whether no word is cut in two at either end."""
     return all(not 0 < cut < len(text) or parts_words(text[cut - 1]) or parts_words(text[cut]) for cut in (begin, end))
+
+
+# ---- What became of the terms in a run ----
+
+
+@dataclass(frozen=True)
+class UnmetTerm:
+    document: str
+    sentence: str
+    translation: str
+    term: str
+    wanted: str
+
+
+@dataclass
+class TermCheck:
+    found: int = 0  # terms in the sentences that were translated
+    unmet: list[UnmetTerm] = field(default_factory=list)
+
+    def note(self, document: str, sentence: str, translation: str, found: int, unmet: Sequence[Phrase]) -> None:
+        """A sentence of a document, how many terms it has, and those that its translation lacks."""
+        self.found += found
+        self.unmet += [UnmetTerm(document, sentence, translation, each.source, each.text) for each in unmet]
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def take(self) -> dict[str, Any]:
+        """All that was noted so far, for JSON; after that nothing is."""
+        noted = self.as_dict()
+        self.found, self.unmet = 0, []
+        return noted
+
+    def give(self, noted: Mapping[str, Any]) -> None:
+        """Notes what was taken elsewhere."""
+        self.found += noted["found"]
+        self.unmet += [UnmetTerm(**term) for term in noted["unmet"]]
+
+    def table(self) -> Table:
+        columns = [Column(name, text=True) for name in ("document", "term", "wanted", "sentence", "translation")]
+        table = Table("Terms of the glossary that could not be met", columns)
+        for term in self.unmet:
+            table.add(term.document, term.term, term.wanted, _short(term.sentence), _short(term.translation))
+        return table
+
+    def summary(self) -> str:
+        return f"glossary: {self.found - len(self.unmet):,} of {self.found:,} terms met"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 80 else f"{text[:79]}…"

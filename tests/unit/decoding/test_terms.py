@@ -1,14 +1,16 @@
-"""Glossaries: what is read, what is refused, and where terms are found."""
+"""Glossaries: what is read, what is refused, where terms are found, and what a run says of them."""
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import asdict
 
 import pytest
 
 from docnmt.base.errors import DocnmtError
-from docnmt.decoding.glossary import LONGEST_TERM, Glossary, Term
+from docnmt.decoding.phrases import Phrase
+from docnmt.decoding.terms import LONGEST_TERM, Glossary, Term, TermCheck, UnmetTerm
 
 
 def read(tmp_path, content: str | bytes) -> Glossary:
@@ -108,10 +110,7 @@ def test_the_longest_counts_and_none_inside_another():
 def test_each_occurrence_counts():
     terms = glossary(("chat", "cat"))
     phrases = terms.phrases("Chat et chat")
-    assert [(p.text, p.source, p.at, p.capital) for p in phrases] == [
-        ("cat", "chat", (0, 4), True),
-        ("cat", "chat", (8, 12), True),
-    ]
+    assert phrases == (Phrase("cat", "chat", (0, 4)), Phrase("cat", "chat", (8, 12)))
     assert terms.phrases("chien") == ()
     assert terms.phrases("") == ()
 
@@ -147,3 +146,33 @@ def test_a_glossary_is_told_by_its_terms():
     one.found_in("chat")
     assert asdict(one)["terms"] == ({"source": "chat", "target": "cat"},)
     assert one != other and one == glossary(("chat", "cat"))
+
+
+# ---- what became of them ----
+
+
+def checked() -> TermCheck:
+    check = TermCheck()
+    check.note("d", "le chat", "a cat", 1, ())
+    check.note("d", "le chien et le chat", "a cat", 2, (Phrase("dog", "chien", (3, 8)),))
+    check.note("d", "rien", "nothing", 0, ())
+    return check
+
+
+def test_terms_are_counted_and_those_unmet_told():
+    check = checked()
+    assert check.found == 3
+    assert check.unmet == [UnmetTerm("d", "le chien et le chat", "a cat", "chien", "dog")]
+    assert check.summary() == "glossary: 2 of 3 terms met"
+    (row,) = check.table().rows
+    assert list(row) == ["d", "chien", "dog", "le chien et le chat", "a cat"]
+
+
+def test_notes_go_from_one_process_to_another():
+    first, second = checked(), checked()
+    noted = json.loads(json.dumps(first.take()))
+    assert first == TermCheck()
+    second.give(noted)
+    assert second.found == 6 and len(second.unmet) == 2
+    first.give(noted)
+    assert first == checked()
