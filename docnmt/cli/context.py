@@ -69,7 +69,8 @@ def run(options: argparse.Namespace) -> None:
     from docnmt.decoding.translator import load
     from docnmt.evaluation.context_classes import classes_of
     from docnmt.evaluation.context_gain import context_gain, translation_quality, write_tokens
-    from docnmt.evaluation.context_report import Figures, context_gain_page
+    from docnmt.evaluation.context_page import context_gain_page
+    from docnmt.evaluation.context_report import Figures
     from docnmt.evaluation.context_trace import gate_by_layer
     from docnmt.evaluation.scores import by_domain
 

@@ -14,7 +14,8 @@ from docnmt.decoding.results import Choice
 from docnmt.decoding.translator import Translator
 from docnmt.document import NO_CONTEXT, Document, ParallelDocument
 from docnmt.evaluation.context_gain import context_gain, translation_quality
-from docnmt.evaluation.context_report import Figures, context_gain_page
+from docnmt.evaluation.context_page import context_gain_page
+from docnmt.evaluation.context_report import Figures
 from docnmt.evaluation.context_trace import gate_by_layer
 from docnmt.evaluation.contrastive import judge, notes, target_contexts
 from docnmt.evaluation.contrastive_items import Item
