@@ -36,6 +36,7 @@ ORDER = [
     "cli",
     "__init__",
     "__main__",
+,
 ]
 NO_MODEL = ("base", "text", "document", "config", "documents", "corpus")
 
