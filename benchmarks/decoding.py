@@ -1,14 +1,16 @@
 """Decoding speed beside peers: target tokens a second, the same weights and lengths, one run, interleaved, medians.
 
-    python benchmarks/decoding.py [--sizes small base] [--only throughput latency ...] [--systems NAME ...]
+    python benchmarks/decoding.py [--sizes small base opus] [--only throughput latency ...] [--systems NAME ...]
                                   [--rounds 5] [--groups 8] [--json FILE] [--plot FILE.png] [--quick]
 
 All systems decode with one set of random weights, beam 4, and lengths that are forced: each sentence is given as many
 target words as it has source pieces, rounded up to a multiple of 4, and a batch holds sentences of one target length.
 Lengths are log-normal with mean 25 (4 to 90). The document models read a context of about 50 pieces a sentence, two
-sentences of about 25. A shortlist leaves about 800 words to choose from; CTranslate2 has the same one as its vocabulary
-map. The families of systems run in processes of their own and take turns, round after round; each system at the layout
-(workers x threads) and the batch size that a short pilot found best for it.
+sentences of about 25. A shortlist leaves about 800 words to choose from; CTranslate2 has the same one as its
+vocabulary map. The size "opus" is that of OPUS-MT's models: there the weights go out as Marian's own file, from which
+CTranslate2's converter takes them, and in the layout of transformers. The families of systems run in processes of
+their own and take turns, round after round; each system at the layout (workers x threads) and the batch size that a
+short pilot found best for it.
 
 Parts: throughput; latency, of one short sentence alone; load, how long a model takes to load; growth, from one sentence
 to 10,000; cores, one and all.

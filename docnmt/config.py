@@ -53,9 +53,21 @@ class ModelConfig:
     dropout: float = 0.1  # on embeddings and sub-layer outputs
     tie: str = "target"  # W_o is the target embedding; "all": the source embedding too; "none"
     max_length: int = 512  # longest sentence in pieces; a longer one is translated in parts
+    # What models of other programs do otherwise than the paper's; docs/import.md.
+    activation: str = "relu"  # of feed-forward networks; "swish" or "gelu"
+    positions: str = "vaswani"  # the table of sinusoids; or "marian"
+    norm_epsilon: float = 1e-5  # of the base's layer norms
+    output_bias: bool = False  # the softmax has one
+    start: str = "mark"  # the decoder's first input is the begin mark; "zero": a vector of zeros
+    search: str = "wu"  # length penalty and end of a search: Wu et al. (2016); "marian" or "huggingface"
+    forbidden: tuple[str, ...] = ()  # pieces that are never written
 
     def __post_init__(self) -> None:
         one_of("model.tie", self.tie, ("none", "target", "all"))
+        one_of("model.activation", self.activation, ("relu", "swish", "gelu"))
+        one_of("model.positions", self.positions, ("vaswani", "marian"))
+        one_of("model.start", self.start, ("mark", "zero"))
+        one_of("model.search", self.search, ("wu", "marian", "huggingface"))
         for name in ("width", "filter_width", "heads", "encoder_layers", "decoder_layers"):
             _at_least(f"model.{name}", getattr(self, name), 1)
         _share("model.dropout", self.dropout)

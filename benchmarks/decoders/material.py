@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import NormalDist
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sentencepiece
 
 from docnmt.config import ContextConfig, DecodingConfig, ModelConfig
-from docnmt.data.subwords import BOS, EOS, PAD, UNK, Subwords
+from docnmt.data.subwords import BOS, EOS, PAD, UNK, NamedSubwords, Subwords, Vocabulary
 
 if TYPE_CHECKING:
     from docnmt.engine.shortlist import Shortlist
@@ -33,18 +33,29 @@ class Size:
     vocabulary: int
     group: int  # sentences of one target length: batches are cut from them
 
+    @property
+    def of_marian(self) -> bool:
+        """Whether it is a model as OPUS-MT has them: then each program gets it by its own way from Marian's file."""
+        return self.model.start == "zero"
 
-def _size(width: int, filter_width: int, heads: int, layers: int, vocabulary: int, group: int) -> Size:
+
+def _size(width: int, filter_width: int, heads: int, layers: int, vocabulary: int, group: int, **settings: Any) -> Size:
     model = ModelConfig(
-        width=width, filter_width=filter_width, heads=heads, encoder_layers=layers, decoder_layers=layers
+        width=width, filter_width=filter_width, heads=heads, encoder_layers=layers, decoder_layers=layers, **settings
     )
     return Size(model, vocabulary, group)
+
+
+MARIANS: dict[str, Any] = {"tie": "all", "activation": "swish", "positions": "marian", "norm_epsilon": 1e-6}
+MARIANS |= {"output_bias": True, "start": "zero"}
 
 
 SIZES = {
     "small": _size(256, 1024, 4, 4, 8_000, 64),
     "base": _size(512, 2048, 8, 6, 32_000, 64),
+    "opus": _size(512, 2048, 8, 6, 60_000, 64, **MARIANS),
     "tiny": _size(32, 64, 2, 1, 1_000, 4),  # to see that everything runs
+    "tiny-opus": _size(32, 64, 2, 1, 1_000, 4, **MARIANS),
 }
 
 
@@ -101,16 +112,15 @@ def cut(groups: Sequence[Sequence[Sentence]], size: int, workers: int) -> list[B
 
 
 def write_models(folder: Path, size: Size) -> None:
-    """One set of random weights: sentence and document model for docnmt, the sentence model for CTranslate2; a
-    shortlist in both."""
+    """One set of random weights: sentence and document model for docnmt, the sentence model for CTranslate2 and
+    transformers; a shortlist in the first two."""
     import torch
-    from decoders.ctranslate2_writer import export
 
     from docnmt.model.transformer import DocumentTransformer
     from docnmt.model_folder import ModelCard, save_model, weights_of
 
     torch.manual_seed(SEED)
-    subwords = Subwords(_word_model(size.vocabulary))
+    subwords = _subwords(size)
     document = DocumentTransformer(size.model, ContextConfig(), size.vocabulary, size.vocabulary)
     weights = {
         "sentence": (ContextConfig(kind="none"), {name: p.detach() for name, p in document.sentence_parameters()}),
@@ -120,8 +130,34 @@ def write_models(folder: Path, size: Size) -> None:
         card = ModelCard(size.model, context, DecodingConfig(), "fr", "en")
         save_model(folder / name, values, card, subwords, subwords, {})
     random_shortlist(size.vocabulary, size.vocabulary).write(folder / "sentence")
+    (_from_marian if size.of_marian else _from_docnmt)(folder)
+
+
+def _from_docnmt(folder: Path) -> None:
+    from docnmt.interop.ctranslate2 import export
+
     for quantization in ("float32", "int8"):
         export(folder / "sentence", folder / quantization, quantization)
+
+
+def _from_marian(folder: Path) -> None:
+    """Out as Marian's model, from which CTranslate2's own converter takes it, and as transformers'."""
+    from ctranslate2.converters import MarianConverter
+    from docnmt.interop.ctranslate2 import vocabulary_map
+
+    from docnmt.engine.shortlist import Shortlist
+    from docnmt.interop.exporting import export
+
+    for layout in ("marian", "huggingface"):
+        export(folder / "sentence", folder / layout, layout)
+    subwords, shortlist = Subwords.load(folder / "sentence" / "source.spm"), Shortlist.read(folder / "sentence")
+    assert shortlist is not None
+    listed = folder / "vmap.txt"
+    listed.write_text("".join(f"{line}\n" for line in vocabulary_map(shortlist, subwords, subwords)), encoding="utf-8")
+    vocabularies = [str(folder / "marian" / f"{side}.vocab.yml") for side in ("source", "target")]
+    converter = MarianConverter(str(folder / "marian" / "model.npz"), vocabularies)
+    for quantization in ("float32", "int8"):
+        converter.convert(str(folder / quantization), vmap=str(listed), quantization=quantization)
 
 
 def random_shortlist(source_words: int, target_words: int, count: int = SHORTLIST) -> Shortlist:
@@ -132,6 +168,15 @@ def random_shortlist(source_words: int, target_words: int, count: int = SHORTLIS
     random = np.random.default_rng(SEED)
     always, others = np.split(random.permutation(np.arange(FIRST_WORD, target_words))[:count], 2)
     return Shortlist(np.array([EOS, *always]), random.choice(others, (source_words, 8)))
+
+
+def _subwords(size: Size) -> Subwords:
+    """A model of Marian numbers its words by a list of its own; the marks are where docnmt has them."""
+    if not size.of_marian:
+        return Subwords(_word_model(size.vocabulary))
+    marks = ["<0>", "<s>", "</s>", "<unk>"]
+    words = [f"word{n}" for n in range(size.vocabulary - len(marks))]
+    return NamedSubwords(_word_model(100), Vocabulary((*marks, *words)))
 
 
 def _word_model(vocabulary: int) -> bytes:

@@ -36,7 +36,8 @@ class Plan:
 def quick(plan: Plan) -> Plan:
     """The same systems once with a tiny model, only to see that everything runs."""
     layouts = dict.fromkeys(LAYOUTS, (ALL_CORES, Layout(1, 1)))
-    return Plan(("tiny",), plan.systems, rounds=1, groups=2, most=3, batches=(2, 4), layouts=layouts, calls=2)
+    sizes = ("tiny-opus",) if "opus" in plan.sizes else ("tiny",)
+    return Plan(sizes, plan.systems, rounds=1, groups=2, most=3, batches=(2, 4), layouts=layouts, calls=2)
 
 
 def throughput(plan: Plan, workers: Workers) -> dict[str, Any]:

@@ -112,8 +112,7 @@ class CTranslate2:
 def _pieces(folder: Path) -> list[str]:
     from docnmt.data.subwords import Subwords
 
-    subwords = Subwords.load(folder / "sentence" / "source.spm")
-    return subwords.pieces(range(len(subwords)))
+    return Subwords.load(folder / "sentence" / "source.spm").all_pieces()
 
 
 class InTorch:
@@ -168,8 +167,13 @@ class Marian:
         from docnmt.model_folder import load_model
 
         transformers.logging.set_verbosity_error()
-        loaded = load_model(folder / "sentence")
-        self.model = as_marian(loaded.model, begin=BOS, end=EOS)  # type: ignore[arg-type]
+        exported = folder / "huggingface"  # of a model as OPUS-MT has them
+        if exported.exists():
+            self.model = transformers.MarianMTModel.from_pretrained(exported).eval()
+            self.model.generation_config.forced_eos_token_id = None  # the lengths are forced already
+        else:
+            loaded = load_model(folder / "sentence")
+            self.model = as_marian(loaded.model, begin=BOS, end=EOS)  # type: ignore[arg-type]
 
     def __call__(self, batch: Batch) -> list[int]:
         import torch

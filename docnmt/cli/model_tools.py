@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 def add(verbs: Verbs) -> None:
     _add_quantize(verbs)
     _add_shortlist(verbs)
+    _add_import(verbs)
+    _add_export(verbs)
 
 
 def _add_quantize(verbs: Verbs) -> None:
@@ -168,3 +170,65 @@ def _documents(data: DataConfig, roles: Iterable[str], progress: Progress) -> It
             yield from progress.track(found, f"read {files.title}", unit="sentences", size=len)
     if isinstance(on_bad, SkipBad) and on_bad.counts:
         progress.say(on_bad.report())
+
+
+# ---- `docnmt import`: a model that Marian trained, as those of OPUS-MT ----
+
+
+def _add_import(verbs: Verbs) -> None:
+    verb = verbs.add_parser(
+        "import",
+        help="make a model folder of a Marian or OPUS-MT model",
+        description="SOURCE is a folder or .zip as OPUS-MT releases them, a folder in Hugging Face's layout, or a name "
+        "on its hub such as Helsinki-NLP/opus-mt-fr-en. All verbs take the result as they take any model.",
+    )
+    verb.add_argument("source", metavar="SOURCE")
+    verb.add_argument("folder", metavar="DIR", help="to be made")
+    verb.add_argument(
+        "--as",
+        dest="kind",
+        default="marian",
+        choices=("marian", "huggingface"),
+        help="compute as Marian does (default), or as transformers does, which differs",
+    )
+    verb.add_argument(
+        "--languages",
+        default="",
+        metavar="SRC-TRG",
+        help="where the source does not tell; of a model with several target languages, the one to translate into",
+    )
+    verb.set_defaults(run=run_import)
+
+
+def run_import(options: argparse.Namespace) -> None:
+    from docnmt.interop.importing import import_model
+
+    card = import_model(options.source, options.folder, options.kind, languages_of(options))
+    size = f"{card.model.encoder_layers}+{card.model.decoder_layers} layers, {card.model.width} wide"
+    print(f"model: {options.folder} ({card.source_language}-{card.target_language}, {size})")
+
+
+# ---- `docnmt export`: a model for another program ----
+
+
+def _add_export(verbs: Verbs) -> None:
+    export = verbs.add_parser(
+        "export",
+        help="write a sentence model for Marian or Hugging Face transformers",
+        description="Writes a folder that the other program loads, with the sub-word models beside it. Of a document "
+        "model it is the sentence model inside: neither knows a context.",
+    )
+    export.add_argument("model", metavar="MODEL")
+    export.add_argument("folder", metavar="DIR", help="to be made")
+    export.add_argument("--to", required=True, choices=("marian", "huggingface"))
+    export.set_defaults(run=run_export)
+
+
+def run_export(options: argparse.Namespace) -> None:
+    from docnmt.interop.exporting import export
+    from docnmt.model_folder import load_card
+
+    if load_card(options.model).context.active:
+        print("a document model: what is written is the sentence model inside, without its context")
+    export(options.model, options.folder, options.to)
+    print(f"model for {options.to}: {options.folder}")

@@ -38,9 +38,9 @@ class Examples:
         foreign: int | None = None,
     ):
         self.stores, self.rule = list(stores), rule
-        self.bos, self.eos, self.source_eos = target.bos, target.eos, source.eos
+        self.bos, self.eos, self.subwords = target.bos, target.eos, source
         self.offsets = np.cumsum([0, *map(len, self.stores)])  # [stores + 1]
-        self.source_lengths = self._lengths("source") + 1  # with the end mark
+        self.source_lengths = self._lengths("source") + len(source.whole([]))  # with its marks
         self.target_lengths = self._lengths("target") + 1
         self.gaps = np.concatenate([store.gaps() for store in self.stores])  # [sentences]: in no batch
         self.own_lengths = np.where(self.gaps, 0, self.target_lengths)
@@ -67,7 +67,7 @@ class Examples:
         here = np.arange(len(self))
         first = np.maximum(self.document_start, here - self.rule.spec.previous)
         last = np.minimum(self.document_end, here + 1 + self.rule.spec.following)
-        pieces = self.source_lengths - 1, self.target_lengths - 1
+        pieces = self._lengths("source"), self._lengths("target")
         source, target, filled = (np.concatenate([[0], np.cumsum(n)]) for n in (*pieces, pieces[0] > 0))
         sizes = Sizes(
             before=source[here] - source[first],
@@ -113,8 +113,8 @@ class Examples:
             sources = [self.rule.source(*pair) for pair in zip(sources, around, strict=True)]
             targets = [self.rule.target(*pair) for pair in zip(targets, around, strict=True)]
             contexts = [self.rule.context(each) for each in around]
-        ended = [[*source, self.source_eos] for source in sources]
-        return make_batch(ended, contexts, targets, self.bos, self.eos, device)
+        whole = [self.subwords.whole(source) for source in sources]
+        return make_batch(whole, contexts, targets, self.bos, self.eos, device)
 
 
 def _document_bounds(store: TokenStore) -> tuple[Ints, Ints]:

@@ -41,7 +41,7 @@ def prepare(recipe: Recipe, progress: Progress) -> Prepared:
     source, target = _subwords(recipe, folder, hashes, on_bad, progress)
     stores = {}
     for role in ("documents", "sentences", "dev"):
-        key = _digest([hashes[role], hashlib.sha256(source.model + target.model).hexdigest()])
+        key = _digest([hashes[role], hashlib.sha256(source.content + target.content).hexdigest()])
         path = folder / role
         if stored_key(path) == key:
             progress.say(f"{role}: prepared already")
@@ -84,7 +84,7 @@ def _subwords(
         if not all(path.exists() for path in paths):
             _train_both(recipe, paths, on_bad, progress)
         models = [Subwords.load(path) for path in paths]
-    if recipe.model.tie == "all" and models[0].model != models[1].model:
+    if recipe.model.tie == "all" and models[0].all_pieces() != models[1].all_pieces():
         raise DocnmtError('model.tie = "all" needs one vocabulary for both languages\n  Set subwords.shared = true.')
     return models[0], models[1]
 

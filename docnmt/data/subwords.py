@@ -1,16 +1,23 @@
-"""Sub-words: SentencePiece BPE, trained here or brought along."""
+"""Sub-words: SentencePiece BPE, trained here or brought along.
+
+A model's own ids number its pieces, unless there is a vocabulary beside it: then a piece has the id that the vocabulary
+gives it, as in models of other programs, where one list may serve two SentencePiece models.
+"""
 
 from __future__ import annotations
 
 import io
+import json
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import sentencepiece
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.files import write_atomically
+from docnmt.text.punctuation import normalise
 
 # The first ids of every vocabulary trained here. A model brought along may number them otherwise.
 PAD, BOS, EOS, UNK = 0, 1, 2, 3
@@ -32,16 +39,32 @@ class Subwords:
         # Marian's models have no begin mark: there the end of one sentence begins the next.
         self.bos = self._processor.bos_id() if self._processor.bos_id() >= 0 else self.eos
 
-    @classmethod
-    def load(cls, path: str | Path) -> Subwords:
+    @staticmethod
+    def load(path: str | Path) -> Subwords:
+        """A SentencePiece model, and its vocabulary if there is one beside it."""
         try:
-            return cls(Path(path).read_bytes(), str(path))
+            model, vocabulary = Path(path).read_bytes(), Vocabulary.beside(Path(path))
         except OSError as error:
             raise DocnmtError(f"{path}: cannot be read ({error.strerror})\n  Check subwords.*_model.") from None
+        return Subwords(model, str(path)) if vocabulary is None else NamedSubwords(model, vocabulary, str(path))
 
     def save(self, path: Path) -> None:
         with write_atomically(path, binary=True) as file:
             file.write(self.model)
+
+    @property
+    def content(self) -> bytes:
+        """All that decides which ids a text has."""
+        return self.model
+
+    def ids(self, pieces: Iterable[str]) -> list[int]:
+        """Of those that there are."""
+        found = ((piece, self._processor.piece_to_id(piece)) for piece in pieces)
+        return [i for piece, i in found if self._processor.id_to_piece(i) == piece]
+
+    def whole(self, sentence: Sequence[int]) -> list[int]:
+        """A source sentence as the encoder reads it, with its marks."""
+        return [*sentence, self.eos]
 
     def __len__(self) -> int:
         return self._processor.get_piece_size()
@@ -63,10 +86,19 @@ class Subwords:
     def pieces(self, ids: Iterable[int]) -> list[str]:
         return [self._processor.id_to_piece(int(i)) for i in ids]
 
+    def ranks(self, sentence: str) -> list[int | None]:
+        """Each piece's place in SentencePiece's own list, which has the likely ones first; None for bytes and what is
+        unknown. A vocabulary beside it may be sorted otherwise, and be of two languages."""
+        ids = self._processor.encode(sentence)
+        return [None if self._processor.id_to_piece(i).startswith("<") else i for i in ids]
+
+    def all_pieces(self) -> list[str]:
+        return self.pieces(range(len(self)))
+
     def written(self) -> list[bytes]:
         """What each piece of the vocabulary writes; nothing for marks, and a space before the first word, too."""
         written = []
-        for i, piece in enumerate(self.pieces(range(len(self)))):
+        for i, piece in enumerate(self._processor.id_to_piece(list(range(self._processor.get_piece_size())))):
             if self._processor.is_byte(i):
                 written.append(bytes.fromhex(piece[3:5]))
             elif self._processor.is_control(i) or self._processor.is_unused(i):
@@ -75,6 +107,127 @@ class Subwords:
                 text = " \u2047 " if self._processor.is_unknown(i) else piece.replace("\u2581", " ")
                 written.append(text.encode())
         return written
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Pieces in the order of their ids, and what else is done to a text before it is looked up."""
+
+    pieces: tuple[str, ...]
+    punctuation: str = ""  # "opus-mt": normalised as these models know it
+    language: str = ""  # a piece that stands before each source sentence and says what to translate into: >>fra<<
+
+    @staticmethod
+    def path(model: Path) -> Path:
+        return model.with_suffix(".vocabulary.json")
+
+    @classmethod
+    def beside(cls, model: Path) -> Vocabulary | None:
+        path = cls.path(model)
+        if not path.exists():
+            return None
+        try:
+            table = json.loads(path.read_text(encoding="utf-8"))
+            return cls(**table | {"pieces": tuple(table["pieces"])})
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise DocnmtError(f"{path}: not a vocabulary ({error})\n  Copy the model folder again.") from None
+
+    @property
+    def content(self) -> str:
+        return json.dumps(asdict(self), ensure_ascii=False, indent=0) + "\n"
+
+
+END, UNKNOWN, PADDING = "</s>", "<unk>", "<pad>"  # by these names, whatever their numbers
+_MARKS = (END, UNKNOWN, PADDING, "<s>")
+
+
+class NamedSubwords(Subwords):
+    """Pieces looked up by name in a vocabulary; one that is not in it is unknown."""
+
+    def __init__(self, model: bytes, vocabulary: Vocabulary, name: str = "sub-word model"):
+        try:
+            self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+        except RuntimeError as error:
+            raise DocnmtError(f"{name}: not a SentencePiece model ({error})\n  Give a .model or .spm file.") from None
+        self.model, self.vocabulary = model, vocabulary
+        self._ids = {piece: i for i, piece in enumerate(vocabulary.pieces)}
+        for mark in (END, UNKNOWN):
+            if mark not in self._ids:
+                raise DocnmtError(f"{name}: its vocabulary has no {mark}\n  Give the vocabulary of this model.")
+        self.eos, self.unk = self._ids[END], self._ids[UNKNOWN]
+        # Marian's models have no begin mark; transformers begins a translation with padding.
+        self.bos = self._ids.get(PADDING, self.eos)
+        own = range(self._processor.get_piece_size())
+        self._of_own = [self._ids.get(piece, self.unk) for piece in self._processor.id_to_piece(list(own))]
+        self._languages = {i for piece, i in self._ids.items() if piece.startswith(">>") and piece.endswith("<<")}
+        self._language = self.ids([vocabulary.language])
+
+    def save(self, path: Path) -> None:
+        super().save(path)
+        with write_atomically(Vocabulary.path(path)) as file:
+            file.write(self.vocabulary.content)
+
+    @property
+    def content(self) -> bytes:
+        return self.model + self.vocabulary.content.encode()
+
+    def __len__(self) -> int:
+        return len(self.vocabulary.pieces)
+
+    def ids(self, pieces: Iterable[str]) -> list[int]:
+        return [self._ids[piece] for piece in pieces if piece in self._ids]
+
+    def pieces(self, ids: Iterable[int]) -> list[str]:
+        return [self.vocabulary.pieces[int(i)] for i in ids]
+
+    def whole(self, sentence: Sequence[int]) -> list[int]:
+        """The language first, unless the sentence names its own."""
+        named = len(sentence) > 0 and sentence[0] in self._languages
+        return [*([] if named else self._language), *sentence, self.eos]
+
+    def encode(self, sentences: Sequence[str], threads: int = 1) -> list[list[int]]:
+        parts = [self._parts(sentence) for sentence in sentences]
+        encoded = super().encode([text for _, text, _ in parts], threads)
+        return [[*before, *self._look_up(own, text)] for (before, text, _), own in zip(parts, encoded, strict=True)]
+
+    def encode_with_spans(self, sentence: str) -> tuple[list[int], list[tuple[int, int]]]:
+        before, text, places = self._parts(sentence)
+        own, spans = super().encode_with_spans(text)
+        begin = places[0] if text else len(sentence)
+        in_sentence = [(places[a], places[b]) for a, b in spans]
+        return [*before, *self._look_up(own, text)], [*[(0, begin)] * len(before), *in_sentence]
+
+    def _parts(self, sentence: str) -> tuple[list[int], str, list[int]]:
+        """The language that a sentence names, if it does, its text, and where each character of it comes from."""
+        before: list[int] = []
+        if self._languages and sentence.startswith(">>"):
+            before = self.ids([sentence[: sentence.find("<<") + 2]])
+        start = sentence.find("<<") + 2 if before else 0
+        if not self.vocabulary.punctuation:
+            return before, sentence[start:], list(range(start, len(sentence) + 1))
+        text, places = normalise(sentence[start:])
+        return before, text, [start + place for place in places]
+
+    def _look_up(self, own: Sequence[int], text: str) -> list[int]:
+        """SentencePiece has no id for what it does not know, but the vocabulary may: another model's pieces."""
+        if self._processor.unk_id() in own:
+            return [self._ids.get(piece, self.unk) for piece in self._processor.encode(text, out_type=str)]
+        return [self._of_own[i] for i in own]
+
+    def decode(self, ids: Sequence[Sequence[int]]) -> list[str]:
+        marks = set(self.ids(mark for mark in _MARKS if mark != UNKNOWN)) | self._languages
+        written = (self.pieces(i for i in map(int, sentence) if i not in marks) for sentence in ids)
+        # Pieces of the other language's model come back as they are, with their space marks.
+        texts = (self._processor.decode_pieces(pieces).replace("\u2581", " ") for pieces in written)
+        return [_CONTROLS.sub(" ", text).strip() for text in texts]
+
+    def written(self) -> list[bytes]:
+        own = dict(zip(self._processor.id_to_piece(list(range(len(self._of_own)))), super().written(), strict=True))
+        marks = {END, PADDING, "<s>", *self.pieces(self._languages)}
+        return [
+            b"" if piece in marks else own.get(piece, piece.replace("\u2581", " ").encode())
+            for piece in self.vocabulary.pieces
+        ]
 
 
 def train_subwords(

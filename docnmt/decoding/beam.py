@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
@@ -13,6 +12,7 @@ from torch import Tensor
 
 from docnmt.data.packing import Contexts, Packed
 from docnmt.decoding.constraints import Constraints
+from docnmt.decoding.rules import EXTRA_LENGTH, Hypothesis, WuRule, length_penalty
 from docnmt.engine.native import accelerator
 from docnmt.model.states import DecoderState, State
 
@@ -53,15 +53,11 @@ def in_torch(logits: Tensor, scores: Tensor, count: int) -> tuple[Tensor, Tensor
     return found, row.gather(1, block) % beam, word.clamp_(max=words - 1)  # beyond lies what nothing comes of
 
 
+# ---- Beam search, by default as the paper decodes: with the length penalty of Wu et al. (2016) ----
+
+__all__ = ["Hypothesis", "beam_search", "length_penalty"]
+
 LEAVE_AT = 8  # sentences that are done leave the batch once they are one in so many: to leave costs a copy of the rest
-EXTRA_LENGTH = 50  # a translation has at most so many pieces more than its source
-
-
-@dataclass(frozen=True, order=True)
-class Hypothesis:
-    score: float  # log-probability / length penalty
-    log_probability: float
-    tokens: tuple[int, ...]  # without begin and end marks
 
 
 class Model(Protocol):
@@ -70,32 +66,6 @@ class Model(Protocol):
 
 
 Start = Callable[[Any, Any, int], State]  # model, what it encoded, beam
-
-
-def length_penalty(length: int, alpha: float) -> float:
-    return ((5 + length) / 6) ** alpha
-
-
-class _Sentence:
-    """One sentence's finished hypotheses, best first, and when nothing in flight can better them."""
-
-    def __init__(self, wanted: int, limit: int, alpha: float, rewarded: int):
-        self.wanted, self.limit, self.alpha = wanted, limit, alpha
-        self.rewarded = rewarded  # what is longer gains nothing more from it
-        self.finished: list[Hypothesis] = []
-
-    def finish(self, tokens: tuple[int, ...], log_probability: float, length: int) -> None:
-        penalty = length_penalty(min(length, self.rewarded), self.alpha)
-        self.finished.append(Hypothesis(log_probability / penalty, log_probability, tokens))
-        self.finished.sort(reverse=True)
-        del self.finished[self.wanted :]
-
-    def done(self, best_alive: float, length: int) -> bool:
-        if length >= self.limit or best_alive == -math.inf:
-            return True
-        # A hypothesis in flight only loses probability; the longest one would gain most from the penalty.
-        bound = best_alive / length_penalty(min(self.limit, self.rewarded), self.alpha)
-        return len(self.finished) == self.wanted and bound <= self.finished[-1].score
 
 
 @torch.inference_mode()
@@ -110,24 +80,28 @@ def beam_search(
     alpha: float = 0.6,
     nbest: int = 1,
     extra_length: int = EXTRA_LENGTH,
+    rule: type[WuRule] = WuRule,
+    forbidden: Sequence[int] = (),
     start: Start = DecoderState,
     constraints: Constraints | None = None,
     lengths: Sequence[int] | None = None,
 ) -> list[list[Hypothesis]]:
     """For each source sentence its `nbest` best translations, best first.
 
-    Each step looks at 2 * beam continuations, so that beam of them are left when the others end the sentence.
-    Sentences that are done leave the batch. `constraints` choose in its place, from a beam that is theirs. `lengths`
-    forces each translation to so many words, without an end: so systems are compared that would write different ones.
+    Sentences that are done leave the batch. `forbidden` words take probability, but none is written. `constraints`
+    choose the continuations instead, from a beam that is theirs. `lengths` forces each translation to so many words,
+    without an end: so systems are compared that would write different ones.
     """
     device = source.tokens.device
     beam = beam if constraints is None else constraints.widest
     state = start(model, model.encode(source, context), beam)
-    limits = (source.segments.lengths + extra_length).tolist() if lengths is None else list(lengths)
+    limits = [rule.longest(length, extra_length) for length in source.segments.lengths.tolist()]
+    if lengths is not None:
+        limits = list(lengths)
     rewarded = limits
     if constraints is not None:
         limits, rewarded = constraints.begin(limits)
-    results = [_Sentence(nbest, limit, alpha, most) for limit, most in zip(limits, rewarded, strict=True)]
+    results = [rule(rule.pool(nbest, beam), limit, alpha, most) for limit, most in zip(limits, rewarded, strict=True)]
     end = eos if state.words is None else int((state.words == eos).nonzero())
     alive = torch.arange(len(results), device=device)  # which sentence each group of the batch is
     starts = beam * torch.arange(len(results), device=device)[:, None]  # each group's first row
@@ -135,19 +109,29 @@ def beam_search(
     scores[:, 0] = 0.0  # all hypotheses of a sentence start the same: only one of them counts
     words = torch.full((len(results) * beam,), bos, device=device)  # [alive * beam]
     history = torch.empty((len(results), beam, 0), dtype=torch.int64, device=device)  # [alive, beam, step]
+    room = torch.full((len(results), 1), beam, device=device)  # hypotheses that each may still go on with, [alive, 1]
     for length in range(1, max(limits, default=0) + 1):
         logits = state.logits(words)  # [alive * beam, words]
         if lengths is not None:
             logits[:, end] = -torch.inf
         if constraints is None:
-            candidates = 2 * beam if beam > 1 else 1  # a beam of one is greedy: the end wins or it does not
-            best, origin, word = best_continuations(logits, scores, candidates)
+            # Beside the candidates, as many as can be forbidden: one of each forbidden word for each hypothesis.
+            count = rule.candidates(beam)
+            best, origin, word = best_continuations(logits, scores, count + beam * len(forbidden))
             word = word if state.words is None else state.words[word]
+            if forbidden:
+                best, origin, word = _without(forbidden, best, origin, word, count)
+            if rule.narrows:
+                best = best.masked_fill(torch.arange(best.shape[1], device=device) >= room, -torch.inf)
         else:
             best, origin, word = constraints.best(logits, scores, alive, length)
         ends = word == eos
         if ends.any():
+            if rule.ends_in_beam:
+                best[:, beam:] = best[:, beam:].masked_fill(ends[:, beam:], -torch.inf)
             _collect(results, alive, history, best, origin, ends, length)
+            if rule.narrows:
+                room = room - (ends & best.isfinite()).sum(dim=1, keepdim=True)
             # The best `beam` candidates that go on: a stable sort puts those that end behind, order kept.
             going = torch.sort(ends.to(torch.int8), dim=1, stable=True).indices
             best = best.masked_fill(ends, -torch.inf)
@@ -164,14 +148,14 @@ def beam_search(
             if not len(kept):
                 break
             alive, scores, history, word = alive[kept], scores[kept], history[kept], word[kept]
-            starts = starts[: len(kept)]
+            starts, room = starts[: len(kept)], room[kept]
             state.keep(kept)
         words = word.flatten()
-    return [result.finished for result in results]
+    return [result.finished[:nbest] for result in results]
 
 
 def _collect(
-    results: list[_Sentence], alive: Tensor, history: Tensor, best: Tensor, origin: Tensor, ends: Tensor, length: int
+    results: list[WuRule], alive: Tensor, history: Tensor, best: Tensor, origin: Tensor, ends: Tensor, length: int
 ) -> None:
     """Takes the hypotheses that ended at this step into their sentences' results."""
     for group, candidate in (ends & best.isfinite()).nonzero().tolist():
@@ -179,13 +163,23 @@ def _collect(
         results[alive[group]].finish(tokens, best[group, candidate].item(), length)
 
 
-def _mark_done(results: list[_Sentence], alive: Tensor, scores: Tensor, history: Tensor, length: int) -> list[bool]:
-    """Which sentences are done; one that reached its limit without an end takes its hypotheses as they are."""
+def _without(
+    forbidden: Sequence[int], best: Tensor, origin: Tensor, word: Tensor, count: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The first `count` candidates of each sentence that are none of the forbidden words."""
+    barred = torch.isin(word, torch.tensor(forbidden, device=word.device))
+    others = torch.sort(barred.to(torch.int8), dim=1, stable=True).indices[:, :count]
+    best = best.masked_fill(barred, -torch.inf)
+    return best.gather(1, others), origin.gather(1, others), word.gather(1, others)
+
+
+def _mark_done(results: Sequence[WuRule], alive: Tensor, scores: Tensor, history: Tensor, length: int) -> list[bool]:
+    """Which sentences are done; at its limit a sentence may take its hypotheses as they are."""
     done = []
     for group, (sentence, best) in enumerate(zip(alive.tolist(), scores[:, 0].tolist(), strict=True)):
         result = results[sentence]
         done.append(result.done(best, length))
-        if done[-1] and not result.finished:
+        if done[-1] and result.takes_unfinished():
             for tokens, log_probability in zip(history[group].tolist(), scores[group].tolist(), strict=True):
                 if log_probability > -math.inf:
                     result.finish(tuple(tokens), log_probability, length)

@@ -64,7 +64,8 @@ class Binding:
             unit.tracker = Tracker(unit.phrases, self.translator.spelling, target.bos, unit.length, unit.breaks, floor)
         for batch in batches(units, self.options.beam, self.options.batch_tokens):
             trackers = [unit.tracker for unit in batch if unit.tracker is not None]
-            self.translator.search(batch, self.rule, self.options, Constraints(trackers, target.eos, self.options.beam))
+            constraints = Constraints(trackers, target.eos, self.options.beam, self.translator.forbidden)
+            self.translator.search(batch, self.rule, self.options, constraints)
         for unit in units:
             unit.tracker = None  # it remembers much
 

@@ -160,8 +160,8 @@ class Constraints:
     batch changes nothing.
     """
 
-    def __init__(self, trackers: Sequence[Tracker], eos: int, beam: int):
-        self.trackers, self.eos = trackers, eos
+    def __init__(self, trackers: Sequence[Tracker], eos: int, beam: int, forbidden: Sequence[int] = ()):
+        self.trackers, self.eos, self.forbidden = trackers, eos, list(forbidden)
         self.beams = [beam_for(tracker, beam) for tracker in trackers]
         self.widest = max(self.beams, default=beam)
         self.progress = [[tracker.start] * self.widest for tracker in trackers]
@@ -183,6 +183,7 @@ class Constraints:
         wanted += self._ends_of_words(rows, values)
         wanted_rows, wanted_words = [row for row, _ in wanted], [word for _, word in wanted]
         wanted_totals = before[wanted_rows, 0] + values[wanted_rows, wanted_words]
+        values[:, self.forbidden] = -torch.inf
         values[[row for row, progress in enumerate(rows) if not progress.complete], self.eos] = -torch.inf
         top, top_words = values.topk(min(2 * self.widest, values.shape[1]), dim=1)
         best = zip(top_words.tolist(), (before + top).tolist(), strict=True)

@@ -30,6 +30,7 @@ from docnmt.decoding.results import (
     TranslatedDocument,
     TranslatedSentence,
 )
+from docnmt.decoding.rules import rule_of
 from docnmt.decoding.spelling import Spelling
 from docnmt.decoding.terms import Glossary, TermCheck
 from docnmt.decoding.units import (
@@ -71,6 +72,11 @@ class Translator:
     @cached_property
     def spelling(self) -> Spelling:
         return Spelling.of(self.target)
+
+    @cached_property
+    def forbidden(self) -> list[int]:
+        """Pieces that are never written."""
+        return self.target.ids(self.card.model.forbidden)
 
     @cached_property
     def engine(self) -> Engine | None:
@@ -194,8 +200,8 @@ class Translator:
     def pair(self, source: Ids, target: Ids, around: Neighbours, rule: ContextRule | None) -> Pair:
         own = len(target) + 1
         if rule is None:
-            return Pair([*source, self.source.eos], None, target, own)
-        read = [*rule.source(source, around), self.source.eos]
+            return Pair(self.source.whole(source), None, target, own)
+        read = self.source.whole(rule.source(source, around))
         return Pair(read, rule.context(around), rule.target(target, around), own)
 
     def batch(self, pairs: Sequence[Pair]) -> Batch:
@@ -289,6 +295,8 @@ class Translator:
             beam=options.beam,
             alpha=options.length_penalty,
             nbest=options.nbest,
+            rule=rule_of(self.card.model.search, constraints is not None),
+            forbidden=self.forbidden,
             start=start,
             constraints=constraints,
         )

@@ -78,7 +78,7 @@ class UnitMaker:
         context = None if self.rule is None else self.rule.context(around)
         sources = parts if self.rule is None else [self.rule.source(part, around) for part in parts]
         return [
-            Unit([*source, self.subwords.eos], context, around, whole, share, self._breaks(around))
+            Unit(self.subwords.whole(source), context, around, whole, share, self._breaks(around))
             for source, share in zip(sources, shares, strict=True)
         ]
 

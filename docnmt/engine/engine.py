@@ -15,11 +15,11 @@ from torch import Tensor
 from docnmt.data.packing import Contexts, Packed, Segments
 from docnmt.engine import native as c
 from docnmt.engine.layers import Norm, PackedContextAttention, PackedDecoderLayer, PackedEncoderLayer, keys_and_values
-from docnmt.engine.matrices import Int8Matrix, Matrix, Softmax
+from docnmt.engine.matrices import IN_C, Int8Matrix, Matrix, Softmax
 from docnmt.engine.memory import Attended, WordPool
-from docnmt.engine.native import LANES, Accelerator, Keys, accelerator
+from docnmt.engine.native import ACTIVATIONS, LANES, Accelerator, Keys, accelerator
 from docnmt.engine.shortlist import Shortlist
-from docnmt.model.layers import Embedding, sinusoids
+from docnmt.model.layers import Embedding
 from docnmt.model.transformer import DocumentTransformer
 
 # ---- The decoder's layers as one call of the accelerator ----
@@ -56,6 +56,7 @@ def _layer(layer: PackedDecoderLayer) -> c.Layer:
         outer=_matrix(feed_forward.outer),
         after_feed_forward=_norm(feed_forward.norm),
         context=c.NO_CONTEXT,
+        activation=ACTIVATIONS[feed_forward.activation],
     )
     if layer.context is not None:
         _add_context(found, layer.context)
@@ -183,9 +184,10 @@ class Engine:
         self.decoder = [PackedDecoderLayer(layer, int8) for layer in model.decoder]
         self.source_memory = keys_and_values([layer.source_attention for layer in model.decoder], int8)
         self.compiled = None
-        if int8 and self.accelerator is not None and self.accelerator.has_int8 and filter_width % LANES == 0:
+        compiles = filter_width % LANES == 0 and model.model_config.activation in IN_C
+        if int8 and compiles and self.accelerator is not None and self.accelerator.has_int8:
             self.compiled = CompiledDecoder(self.decoder, self.accelerator)
-        self.softmax = Softmax(model.softmax.weight, int8)
+        self.softmax = Softmax(model.softmax.weight, model.softmax.bias, int8)
         self.context_encoder: list[PackedEncoderLayer] = []
         if model.context_encoder is not None:
             self.context_encoder = [PackedEncoderLayer(part, int8) for part in model.context_encoder.layers]
@@ -276,8 +278,7 @@ class EngineState:
 
     def logits(self, words: Tensor) -> Tensor:
         engine, (source, context, softmax, _) = self.engine, self.memory
-        t = F.embedding(words, engine.target_embedding.weight) * engine.target_embedding.scale
-        t += sinusoids(self.step + 1, t.shape[1], t.device)[self.step]
+        t = engine.target_embedding.at(words, self.step)
         self.pool.make_room()
         self.step += 1
         if engine.compiled is not None:

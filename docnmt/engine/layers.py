@@ -61,7 +61,8 @@ class PackedSourceAttention:
 
 class PackedFeedForward:
     def __init__(self, layer: FeedForward, norm: nn.LayerNorm, int8: bool):
-        self.inner = pack(layer.inner.weight, layer.inner.bias, int8, relu=True)
+        self.activation = layer.activation
+        self.inner = pack(layer.inner.weight, layer.inner.bias, int8, layer.activation)
         self.outer = pack(layer.outer.weight, layer.outer.bias, int8)
         self.norm = Norm(norm)
 

@@ -15,7 +15,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from docnmt.engine.native import ACTIVATIONS as IN_C
 from docnmt.engine.native import DEPTH, Accelerator, Packed, accelerator, quantize
+from docnmt.model.layers import ACTIVATIONS
 
 Matrix = Callable[[Tensor], Tensor]  # [rows, inputs] -> [rows, outputs]
 
@@ -42,60 +44,65 @@ class QuantizedRows:
         if self.fast is not None:
             self.values, self.scales = self.fast.in_16_bits(self.values, self.scales)
 
-    def matrix(self, bias: Tensor | None, relu: bool = False, chosen: Tensor | None = None) -> Matrix:
-        """x -> x weight^T + bias, of all rows or of those chosen."""
+    def matrix(self, bias: Tensor | None, activation: str = "", chosen: Tensor | None = None) -> Matrix:
+        """x -> x weight^T + bias, of all rows or of those chosen; the bias is of these alone."""
         if self.fast is not None:
-            return Int8Matrix(self.fast, self.fast.pack(self.values, self.scales, bias, chosen), relu)
+            return Int8Matrix(self.fast, self.fast.pack(self.values, self.scales, bias, chosen), activation)
         rows = slice(None) if chosen is None else chosen
-        return TorchInt8Matrix(self.values[rows], self.scales[rows], bias, relu)
+        return TorchInt8Matrix(self.values[rows], self.scales[rows], bias, activation)
 
 
 class FloatMatrix:
-    def __init__(self, weight: Tensor, bias: Tensor | None, relu: bool = False):
-        self.weight, self.bias, self.relu = weight.contiguous(), bias, relu
+    def __init__(self, weight: Tensor, bias: Tensor | None, activation: str = ""):
+        self.weight, self.bias, self.activation = weight.contiguous(), bias, activation
 
     def __call__(self, x: Tensor) -> Tensor:
         y = F.linear(x, self.weight, self.bias)
-        return y.relu_() if self.relu else y
+        return ACTIVATIONS[self.activation](y) if self.activation else y
 
 
 class Int8Matrix:
     """The accelerator's."""
 
-    def __init__(self, fast: Accelerator, packed: Packed, relu: bool):
-        self.fast, self.packed, self.relu = fast, packed, relu
+    def __init__(self, fast: Accelerator, packed: Packed, activation: str):
+        self.fast, self.packed, self.activation = fast, packed, activation
 
     def __call__(self, x: Tensor) -> Tensor:
-        return self.fast.product(self.packed, x, self.relu)
+        if self.activation in IN_C:
+            return self.fast.product(self.packed, x, self.activation)
+        return ACTIVATIONS[self.activation](self.fast.product(self.packed, x))
 
 
 class TorchInt8Matrix:
-    def __init__(self, values: Tensor, scales: Tensor, bias: Tensor | None, relu: bool):
+    def __init__(self, values: Tensor, scales: Tensor, bias: Tensor | None, activation: str):
         self.packed = _packed(values, scales, bias)
-        kernels = torch.ops.quantized
+        kernels, relu = torch.ops.quantized, activation == "relu"
         self.product = (kernels.linear_relu_dynamic if relu else kernels.linear_dynamic).default
+        self.activation = "" if relu else activation
 
     def __call__(self, x: Tensor) -> Tensor:
         # Inputs use 7 of 8 bits: without it the sums of pairs overflow on processors that add them in 16 bits.
-        return self.product(x, self.packed, True)
+        y = self.product(x, self.packed, True)
+        return ACTIVATIONS[self.activation](y) if self.activation else y
 
 
-def pack(weight: Tensor, bias: Tensor | None, int8: bool, relu: bool = False) -> Matrix:
-    """x -> x weight^T + bias, nothing negative if `relu`."""
-    return QuantizedRows(weight).matrix(bias, relu) if int8 else FloatMatrix(weight, bias, relu)
+def pack(weight: Tensor, bias: Tensor | None, int8: bool, activation: str = "") -> Matrix:
+    """x -> x weight^T + bias, and what the activation makes of it."""
+    return QuantizedRows(weight).matrix(bias, activation) if int8 else FloatMatrix(weight, bias, activation)
 
 
 class Softmax:
     """W_o, whole or some of its rows: those of a shortlist."""
 
-    def __init__(self, weight: Tensor, int8: bool):
-        self.rows = QuantizedRows(weight) if int8 else weight
+    def __init__(self, weight: Tensor, bias: Tensor | None, int8: bool):
+        self.rows, self.bias = QuantizedRows(weight) if int8 else weight, bias
         self.whole = self.over(None)
 
     def over(self, words: Tensor | None) -> Matrix:
+        bias = self.bias if self.bias is None or words is None else self.bias[words]
         if isinstance(self.rows, QuantizedRows):
-            return self.rows.matrix(None, chosen=words)
-        return FloatMatrix(self.rows if words is None else self.rows[words], None)
+            return self.rows.matrix(bias, chosen=words)
+        return FloatMatrix(self.rows if words is None else self.rows[words], bias)
 
 
 def _packed(values: Tensor, scales: Tensor, bias: Tensor | None) -> Any:

@@ -104,6 +104,7 @@ class Layer(ctypes.Structure):
         ("outer", Matrix),
         ("after_feed_forward", Norm),
         ("context", c_long),
+        ("activation", c_long),
     ]
 
 
@@ -129,7 +130,7 @@ def at(tensor: Tensor | None) -> int | None:
 # ---- Calls of the C functions, with tensors ----
 
 LANES = 8  # numbers at a time: heads whose size is no multiple of it go without
-SET, SET_POSITIVE = range(2)
+ACTIVATIONS = {"": 0, "relu": 1, "swish": 2}  # SET and so on
 TYPES = (torch.float32, torch.int64, torch.int32, torch.int8, torch.uint8)
 MOST_OF_FOUR = 258  # weights of one sign: 127 times as much fits into sixteen bits
 FUNCTIONS = (  # that return nothing
@@ -244,13 +245,12 @@ class Accelerator:
         bias = torch.zeros(outputs + room, dtype=torch.float32) if bias is None else F.pad(bias, (0, room))
         return Packed(panels, scales, bias, sums, inputs, outputs)
 
-    def product(self, by: Packed, x: Tensor, relu: bool) -> Tensor:
+    def product(self, by: Packed, x: Tensor, activation: str = "") -> Tensor:
         """[rows, inputs] -> [rows, outputs]"""
         x = x.contiguous()
         rows, out = len(x), x.new_empty(len(x), by.outputs)
         room = torch.empty(self.functions.int8_room(*_longs(rows, by.inputs)), dtype=torch.uint8)
-        how = SET_POSITIVE if relu else SET
-        numbers = _longs(by.inputs, rows, how)
+        numbers = _longs(by.inputs, rows, ACTIVATIONS[activation])
         self.functions.int8_product(byref(by.structure), *_pointers(x), *numbers, *_pointers(room, out))
         return out
 

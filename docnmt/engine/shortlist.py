@@ -20,7 +20,7 @@ from docnmt.base.errors import DocnmtError
 from docnmt.base.files import write_atomically
 from docnmt.base.progress import Progress
 from docnmt.base.report import Column, Table
-from docnmt.data.subwords import Subwords
+from docnmt.data.subwords import Subwords, Vocabulary
 from docnmt.document import ParallelDocument
 
 # ---- Sentence pairs as token ids in memory, for what is learnt from them by counting ----
@@ -270,8 +270,9 @@ class Shortlist:
 
 def subwords_key(folder: Path) -> str:
     """A hash of a model folder's sub-words."""
-    models = b"".join((folder / f"{side}.spm").read_bytes() for side in ("source", "target"))
-    return hashlib.sha256(models).hexdigest()
+    models = [folder / f"{side}.spm" for side in ("source", "target")]
+    files = [path for model in models for path in (model, Vocabulary.path(model)) if path == model or path.exists()]
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
 
 
 def make_shortlist(

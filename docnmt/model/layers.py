@@ -6,6 +6,8 @@ All work on packed rows, [tokens, width] (see segments.py). Post-norm, as the pa
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -17,32 +19,51 @@ from docnmt.data.packing import Segments
 class Embedding(nn.Module):
     """Word embedding, scaled by the root of the width, plus sinusoidal positions."""
 
-    def __init__(self, vocabulary: int, width: int):
+    def __init__(self, vocabulary: int, width: int, positions: str = "vaswani", start: str = "mark"):
         super().__init__()
         self.weight = nn.Parameter(torch.empty(vocabulary, width))
         nn.init.normal_(self.weight, std=width**-0.5)
         self.scale = math.sqrt(width)
+        self.positions = positions
+        self.from_zero = start == "zero"  # whatever stands at position 0 is embedded as zeros
 
     def forward(self, tokens: Tensor, positions: Tensor, longest: int) -> Tensor:
         """tokens, positions: [tokens], every position below `longest` -> [tokens, width]"""
-        # The table grows with the longest sentence seen instead of being a buffer with a limit.
-        table = sinusoids(longest, self.weight.shape[1], self.weight.device)
-        return F.embedding(tokens, self.weight) * self.scale + table[positions]
+        words = F.embedding(tokens, self.weight) * self.scale
+        if self.from_zero:
+            words = words * (positions > 0)[:, None]
+        return words + self.table(longest)[positions]
+
+    def at(self, tokens: Tensor, position: int) -> Tensor:
+        """The same for tokens that all stand at one position."""
+        place = self.table(position + 1)[position]
+        if self.from_zero and position == 0:
+            return place.repeat(len(tokens), 1)
+        return F.embedding(tokens, self.weight) * self.scale + place
+
+    def table(self, length: int) -> Tensor:
+        # It grows with the longest sentence seen instead of being a buffer with a limit.
+        return sinusoids(length, self.weight.shape[1], self.weight.device, self.positions)
 
 
-_tables: dict[tuple[int, torch.device], Tensor] = {}
+_tables: dict[tuple[int, torch.device, str], Tensor] = {}
 
 
-def sinusoids(length: int, width: int, device: torch.device) -> Tensor:
-    """[length or more, width]: sines in the first half, cosines in the second (made once a width and device)."""
-    table = _tables.get((width, device))
+def sinusoids(length: int, width: int, device: torch.device, kind: str = "vaswani") -> Tensor:
+    """[length or more, width]: sines in the first half, cosines in the second (made once a width, device and kind)."""
+    table = _tables.get((width, device, kind))
     if table is None or len(table) < length:
         places = torch.arange(max(256, 2 * length), dtype=torch.float32)
-        rates = torch.exp(torch.arange(0, width, 2)[: width // 2] * (-math.log(10000.0) / width))
+        # From 1 to nearly 1 / 10000 as the paper has it; Marian's last rate is 1 / 10000 itself, as tensor2tensor's.
+        rates = torch.exp(torch.arange(0, width, 2)[: width // 2] * (-math.log(10000.0) / _span(width, kind)))
         angles = places[:, None] * rates  # [length, width / 2]
         table = F.pad(torch.cat([angles.sin(), angles.cos()], dim=1), (0, width % 2)).to(device)
-        _tables[width, device] = table
+        _tables[width, device, kind] = table
     return table
+
+
+def _span(width: int, kind: str) -> int:
+    return width if kind == "vaswani" else max(1, 2 * (width // 2) - 2)
 
 
 def linear(inputs: int, outputs: int) -> nn.Linear:
@@ -118,16 +139,24 @@ def attention_weights(
     return scores.softmax(dim=-1)
 
 
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": partial(F.relu, inplace=True),
+    "swish": F.silu,
+    "gelu": F.gelu,
+}
+
+
 class FeedForward(nn.Module):
     """FNN, the same at every position."""
 
-    def __init__(self, width: int, filter_width: int):
+    def __init__(self, width: int, filter_width: int, activation: str = "relu"):
         super().__init__()
         self.inner = linear(width, filter_width)
         self.outer = linear(filter_width, width)
+        self.activation = activation
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.outer(F.relu(self.inner(x), inplace=True))
+        return self.outer(ACTIVATIONS[self.activation](self.inner(x)))
 
 
 class Dropout(nn.Module):
@@ -156,9 +185,9 @@ class Dropout(nn.Module):
 class Residual(nn.Module):
     """LayerNorm(H + SubLayer(H)), with dropout on the sub-layer's output."""
 
-    def __init__(self, width: int, dropout: float):
+    def __init__(self, width: int, dropout: float, epsilon: float = 1e-5):
         super().__init__()
-        self.norm = nn.LayerNorm(width)
+        self.norm = nn.LayerNorm(width, epsilon)
         self.dropout = Dropout(dropout)
 
     def forward(self, h: Tensor, sublayer: Tensor) -> Tensor:

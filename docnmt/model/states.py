@@ -75,7 +75,7 @@ class DecoderState:
     def advance(self, words: Tensor) -> Tensor:
         """The last word of each hypothesis, [rows] -> T^(N_t) for the next one, [rows, width]"""
         model = self.model
-        t = model.target_embedding(words, torch.full_like(words, self.step), self.step + 1)
+        t = model.target_embedding.at(words, self.step)
         for n, layer in enumerate(model.decoder):
             e = layer.after_attention(t, self._attend_to_words(n, t))
             context = self.contexts[n]

@@ -38,10 +38,10 @@ class EncoderLayer(nn.Module):
     def __init__(self, model: ModelConfig, context: ContextAttention | None):
         super().__init__()
         self.attention = SelfAttention(model.width, model.heads)
-        self.after_attention = Residual(model.width, model.dropout)
+        self.after_attention = Residual(model.width, model.dropout, model.norm_epsilon)
         self.context = context
-        self.feed_forward = FeedForward(model.width, model.filter_width)
-        self.after_feed_forward = Residual(model.width, model.dropout)
+        self.feed_forward = FeedForward(model.width, model.filter_width, model.activation)
+        self.after_feed_forward = Residual(model.width, model.dropout, model.norm_epsilon)
 
     def forward(
         self, s: Tensor, segments: Segments, context: Tensor | None, context_segments: Segments | None
@@ -56,12 +56,12 @@ class DecoderLayer(nn.Module):
     def __init__(self, model: ModelConfig, context: ContextAttention | None):
         super().__init__()
         self.attention = SelfAttention(model.width, model.heads, causal=True)
-        self.after_attention = Residual(model.width, model.dropout)
+        self.after_attention = Residual(model.width, model.dropout, model.norm_epsilon)
         self.context = context
         self.source_attention = CrossAttention(model.width, model.heads)
-        self.after_source_attention = Residual(model.width, model.dropout)
-        self.feed_forward = FeedForward(model.width, model.filter_width)
-        self.after_feed_forward = Residual(model.width, model.dropout)
+        self.after_source_attention = Residual(model.width, model.dropout, model.norm_epsilon)
+        self.feed_forward = FeedForward(model.width, model.filter_width, model.activation)
+        self.after_feed_forward = Residual(model.width, model.dropout, model.norm_epsilon)
 
     def forward(self, t: Tensor, segments: Segments, memory: Memory) -> Tensor:
         return self.finish(*self.attend(t, segments, memory))
@@ -84,8 +84,8 @@ class DocumentTransformer(TranslationModel):
 
     def __init__(self, model: ModelConfig, context: ContextConfig, source_vocabulary: int, target_vocabulary: int):
         super().__init__(model, context)
-        self.source_embedding = Embedding(source_vocabulary, model.width)
-        self.target_embedding = Embedding(target_vocabulary, model.width)
+        self.source_embedding = Embedding(source_vocabulary, model.width, model.positions)
+        self.target_embedding = Embedding(target_vocabulary, model.width, model.positions, model.start)
         self.dropout = Dropout(model.dropout)
         self.context_dropout = Dropout(context.dropout if context.dropout >= 0 else model.dropout)
         in_encoder = context.active and context.integration in ("encoder", "both")
@@ -103,8 +103,10 @@ class DocumentTransformer(TranslationModel):
         decoder = (DecoderLayer(model, sublayer(in_decoder)) for _ in range(model.decoder_layers))
         self.encoder = nn.ModuleList(encoder)  # type: ignore[assignment]
         self.decoder = nn.ModuleList(decoder)  # type: ignore[assignment]
-        self.softmax = nn.Linear(model.width, target_vocabulary, bias=False)  # W_o
+        self.softmax = nn.Linear(model.width, target_vocabulary, bias=model.output_bias)  # W_o
         nn.init.normal_(self.softmax.weight, std=model.width**-0.5)
+        if model.output_bias:
+            nn.init.zeros_(self.softmax.bias)
         self.tie_weights()
 
     def embed(self, embedding: Embedding, packed: Packed, dropout: Dropout | None = None) -> Tensor:

@@ -138,9 +138,8 @@ class Detector:
         return next((each for each in self.languages(text) if each[0] in languages), (languages[0], 0.0))
 
     def _log_likelihood(self, text: str, subwords: Subwords) -> float:
-        (ids,) = subwords.encode([text])
-        spelt = (piece.startswith("<") for piece in subwords.pieces(ids))  # a byte or the unknown piece
-        return -sum(math.log((self._worst if each else number) + 1) for number, each in zip(ids, spelt, strict=True))
+        ranks = (self._worst if rank is None else rank for rank in subwords.ranks(text))
+        return -sum(math.log(rank + 1) for rank in ranks)
 
 
 # ---- What a request asks for, as JSON or as a form, in the dialect of LibreTranslate ----

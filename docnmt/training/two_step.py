@@ -15,7 +15,7 @@ import torch
 
 from docnmt.base.errors import DocnmtError, SkipBad, raise_bad
 from docnmt.base.progress import Progress
-from docnmt.config import ContextConfig, ModelConfig, Recipe, StepConfig
+from docnmt.config import ContextConfig, DecodingConfig, ModelConfig, Recipe, StepConfig
 from docnmt.corpus.read import read_corpus
 from docnmt.data.batches import Examples, Stream
 from docnmt.data.context import ContextRule
@@ -176,7 +176,11 @@ def _with_model_of(recipe: Recipe, folder: Path | None) -> Recipe:
     subwords = replace(
         recipe.subwords, source_model=str(folder / "source.spm"), target_model=str(folder / "target.spm")
     )
-    return replace(recipe, model=replace(load_card(folder).model, dropout=recipe.model.dropout), subwords=subwords)
+    card = load_card(folder)
+    # How to decode is the model's own choice, too, where the recipe makes none.
+    decoding = card.decoding if recipe.decoding == DecodingConfig() else recipe.decoding
+    model = replace(card.model, dropout=recipe.model.dropout)
+    return replace(recipe, model=model, subwords=subwords, decoding=decoding)
 
 
 def _new_model(seed: int, model: ModelConfig, context: ContextConfig, run: Run) -> TranslationModel:
@@ -239,6 +243,7 @@ def _settings(
     """All that determines the numbers of a run; a run is only resumed under the same."""
     flat = {f"step.{key}": value for key, value in asdict(config).items() if key not in (*FREE_SETTINGS, "start_from")}
     flat |= {f"model.{key}": value for key, value in asdict(card.model).items()}
+    flat["model.forbidden"] = list(card.model.forbidden)  # as JSON gives it back
     flat |= {f"context.{key}": value for key, value in asdict(card.context).items()}
     flat |= {f"validation.{key}": value for key, value in asdict(recipe.validation).items()}
     flat |= {"seed": recipe.seed, "data": [store.card["key"] for store in stores], "dev": dev.card["key"]}

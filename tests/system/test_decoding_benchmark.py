@@ -24,7 +24,7 @@ def run(folder: Path, *options: str) -> dict:
     done = subprocess.run([sys.executable, str(SCRIPT), *arguments], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert plot.read_bytes().startswith(b"\x89PNG")
-    figures = json.loads(found.read_text())["sizes"]["tiny"]
+    (figures,) = json.loads(found.read_text())["sizes"].values()
     assert done.stdout.count(f"│ {REFERENCE} ") == len(figures)  # a table for each part
     return figures
 
@@ -47,6 +47,13 @@ def test_all_parts_with_all_systems(tmp_path):
     assert all(row["tokens_per_second"] > 0 for row in figures["throughput"].values())
     assert list(figures["growth"][SENTENCE]["tokens_per_second"]) == ["1", "3"]
     assert list(figures["load"]) == list(figures["cores"]) == [REFERENCE, SENTENCE, DOCUMENT]
+
+
+@pytest.mark.slow
+def test_a_model_as_opus_mt_has_them_in_all_systems(tmp_path):
+    pytest.importorskip("transformers", reason='needs transformers: pip install "docnmt[bench]"')
+    figures = run(tmp_path, "--sizes", "opus", "--only", "throughput")
+    assert len(figures["throughput"]) == 10
 
 
 def test_lengths_are_natural_and_forced_ones_a_little_longer():

@@ -11,6 +11,7 @@ from docnmt.config import ContextConfig
 from docnmt.data.batches import make_batch, pack
 from docnmt.decoding import beam as beam_module
 from docnmt.decoding.beam import Hypothesis, beam_search, length_penalty
+from docnmt.decoding.rules import WuRule
 from tests.builders import (
     BOS,
     CONNECTIONS,
@@ -229,7 +230,7 @@ def test_leaving_the_batch_early_changes_nothing(monkeypatch, nbest, alpha):
     sources, contexts = problem(16)
     options = {"nbest": nbest, "alpha": alpha, "extra_length": 6}
     early, early_scores = tokens_and_scores(search(toy_model(), sources, contexts, **options))
-    monkeypatch.setattr(beam_module._Sentence, "done", lambda self, best, length: length >= self.limit)
+    monkeypatch.setattr(WuRule, "done", lambda self, best, length: length >= self.limit)
     late, late_scores = tokens_and_scores(search(toy_model(), sources, contexts, **options))
     assert early == late
     assert early_scores == pytest.approx(late_scores, abs=1e-4)

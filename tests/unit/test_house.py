@@ -36,7 +36,6 @@ ORDER = [
     "cli",
     "__init__",
     "__main__",
-,
 ]
 NO_MODEL = ("base", "text", "document", "config", "documents", "corpus")
 

@@ -39,7 +39,7 @@ typedef struct {
     norm after_source;
     matrix inner, outer;
     norm after_feed_forward;
-    long context;
+    long context, activation;
 } layer;
 
 void attend(const float *query, long stride, const float *keys, const float *values, const int32_t *slots,
@@ -48,9 +48,9 @@ void attend(const float *query, long stride, const float *keys, const float *val
 void put(const float *projected, float *keys, float *values, const int32_t *slots, long place, long sentences, long beam,
          long heads, long size, long room);
 
-enum { SET, SET_POSITIVE, ADD };
+enum { SET, SET_POSITIVE, SET_SWISH, ADD };
 
-/* out [rows, outputs] = x by^T + bias, or, if SET_POSITIVE, what is negative of it as zero, or, if ADD, added to what out
-   was. x: rows of `stride` numbers; bytes: int8_room for the quantized x. */
+/* out [rows, outputs] = x by^T + bias; or what is negative of it as zero, if SET_POSITIVE; or it times sigmoid(it), if
+   SET_SWISH; or, if ADD, added to what out was. x: rows of `stride` numbers; bytes: int8_room for the quantized x. */
 void int8_product(const matrix *by, const float *x, long stride, long rows, long how, uint8_t *bytes, float *out);
 long int8_room(long rows, long inputs);

@@ -25,12 +25,6 @@ static void normalize(const norm *by, float *x, long rows, long width) {
     }
 }
 
-static inline floats sigmoid(floats x) {
-    floats small = exp_below((floats){} - larger(x, -x));
-    ints positive = x > 0;
-    return (floats)((positive & (ints)((floats){} + 1)) | (~positive & (ints)small)) / (1 + small);
-}
-
 /* h [rows, width]; beside, found [rows, 2 width]: behind the query W_i h; the sub-layer's output s and W_s s.
    lambda h + (1 - lambda) s; or, where no norm follows, h + (1 - lambda) s: the identity while the gate is closed. */
 static void gate(float *h, const float *beside, const float *found, long rows, long width, int identity) {
@@ -88,7 +82,7 @@ void decoder_step(const layer *layers, long count, float *t, long sentences, lon
         look(source, n, projected, width, sentences, beam, heads, size, weights, found);
         int8_product(&l->source_output, found, width, rows, ADD, bytes, t);
         normalize(&l->after_source, t, rows, width);
-        int8_product(&l->inner, t, width, rows, SET_POSITIVE, bytes, projected);
+        int8_product(&l->inner, t, width, rows, l->activation, bytes, projected);
         int8_product(&l->outer, projected, filter, rows, ADD, bytes, t);
         normalize(&l->after_feed_forward, t, rows, width);
     }

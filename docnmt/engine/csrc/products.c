@@ -95,7 +95,9 @@ static inline floats finished(const matrix *by, ints sums, long column, float sc
     ints shift = zero * *(const ints_anywhere *)(by->sums + column);
     floats y = __builtin_convertvector(sums - shift, floats) * (scale * load(by->scales + column));
     y += load(by->bias + column);
-    return how == SET_POSITIVE ? larger(y, (floats){}) : y;
+    if (how == SET_POSITIVE) return larger(y, (floats){});
+    if (how == SET_SWISH) return y * sigmoid(y);
+    return y;
 }
 
 /* panels: the weights in panels of COLUMNS outputs, [panels, inputs / DEPTH, 2, COLUMNS, 4], zeros where there are no

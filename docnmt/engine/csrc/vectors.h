@@ -46,3 +46,9 @@ static inline floats exp_below(floats x) {
     p = p * r * r + r + 1.0f;
     return p * (floats)((n + 127) << 23);
 }
+
+static inline floats sigmoid(floats x) {
+    floats small = exp_below((floats){} - larger(x, -x));
+    ints positive = x > 0;
+    return (floats)((positive & (ints)((floats){} + 1)) | (~positive & (ints)small)) / (1 + small);
+}

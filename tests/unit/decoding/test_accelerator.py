@@ -148,10 +148,10 @@ def test_a_product_is_that_of_whole_numbers(rows, outputs, eights, seed):
     q = (x * (1 / step)[:, None]).round().int().add(zero[:, None]).clamp(0, 127)
     whole = (q - zero[:, None]).double() @ values.double().T
     expected = whole * (step[:, None] * scales).double() + bias.double()
-    found = accelerator().product(accelerator().pack(values, scales, bias), x, relu=False)
+    found = accelerator().product(accelerator().pack(values, scales, bias), x)
     assert found.double() == pytest.approx(expected, rel=1e-5, abs=1e-5 * float(expected.abs().max()))
-    assert torch.equal(accelerator().product(accelerator().pack(values, scales, bias), x, relu=True), found.relu())
-    assert torch.equal(accelerator().product(accelerator().pack(values, scales, bias), x[-1:], relu=False), found[-1:])
+    assert torch.equal(accelerator().product(accelerator().pack(values, scales, bias), x, "relu"), found.relu())
+    assert torch.equal(accelerator().product(accelerator().pack(values, scales, bias), x[-1:]), found[-1:])
 
 
 @needs_int8
@@ -159,7 +159,7 @@ def test_a_product_with_chosen_rows_has_those_columns():
     values, scales = accelerator().in_16_bits(*random_bytes(40, 24, seed=1))
     x, chosen = torch.randn(5, 24, generator=torch.Generator().manual_seed(2)), torch.tensor([39, 0, 7, 8])
     whole, some = (accelerator().pack(values, scales, None, rows) for rows in (None, chosen))
-    assert torch.equal(accelerator().product(some, x, False), accelerator().product(whole, x, False)[:, chosen])
+    assert torch.equal(accelerator().product(some, x), accelerator().product(whole, x)[:, chosen])
 
 
 @needs_int8
@@ -167,7 +167,7 @@ def test_rows_of_zeros_give_the_bias_and_rows_that_are_no_numbers_give_none():
     values, scales = accelerator().in_16_bits(*random_bytes(20, 16, seed=1))
     bias, x = torch.arange(20.0), torch.zeros(5, 16)
     x[1], x[2, 3], x[3, 4], x[4] = -2.0, torch.nan, -torch.inf, 1e-42
-    found = accelerator().product(accelerator().pack(values, scales, bias), x, relu=False)
+    found = accelerator().product(accelerator().pack(values, scales, bias), x)
     assert torch.equal(found[0], bias) and torch.equal(found[4], bias)
     assert found[1] == pytest.approx(x[1] @ (values * scales[:, None]).T + bias, rel=1e-4, abs=1e-4)
     assert found[2:4].isnan().all()

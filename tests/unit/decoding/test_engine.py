@@ -144,7 +144,7 @@ def test_an_int8_product_is_off_by_the_rounding_of_its_input_alone(rows_of):
     step = (x.max() - x.min()) / 127  # of an input with seven bits
     bound = 0.5 * step * dequantize(rows.values, rows.scales).abs().sum(dim=1) + 1e-4
     assert ((rows.matrix(bias)(x) - exact).abs() <= bound).all()
-    assert torch.equal(rows.matrix(bias, relu=True)(x), rows.matrix(bias)(x).relu())
+    assert torch.equal(rows.matrix(bias, "relu")(x), rows.matrix(bias)(x).relu())
 
 
 def test_large_products_do_not_overflow(rows_of):
