@@ -84,9 +84,11 @@ class ContextConfig:
     kind: str = "attention"  # the paper's; "none": the sentence-level model; "voita" and others: docs/systems.md
     previous: int = 2  # sentences before the current one
     following: int = 0  # sentences after it
+    representation: str = "layers"  # the paper's; "encoder": the source encoder's states; "embedding"; "lstm"
     layers: int = 1  # N_c
     integration: str = "both"  # "encoder", "decoder", "both" or "none"
     connection: str = "gate"  # or "residual"
+    gate_opening: float = 0.5  # "attention": share of the context that gates let in at first; not 0.5: by a bias
     start: str = "paper"  # or "sentence": step 2 starts as exactly the sentence model
     max_tokens: int = 256  # a longer context is trimmed at its far end
     dropout: float = -1.0  # "attention": on the context's embeddings and in its encoder; below 0: model.dropout
@@ -95,8 +97,10 @@ class ContextConfig:
     topic_words: int = 200  # "cache": words of the topic beside them; 0: none
 
     def __post_init__(self) -> None:
+        one_of("context.representation", self.representation, ("layers", "encoder", "embedding", "lstm"))
         one_of("context.integration", self.integration, ("encoder", "decoder", "both", "none"))
         one_of("context.connection", self.connection, ("gate", "residual"))
+        _inside("context.gate_opening", self.gate_opening)
         one_of("context.start", self.start, ("paper", "sentence"))
         _at_least("context.max_tokens", self.max_tokens, 2)
         for name in ("previous", "following"):
@@ -164,13 +168,27 @@ class DocumentStepConfig(StepConfig):
     section = "document"
     batch_tokens: int = 96_000  # of a batch: source, context and target together, as padded
     freeze: bool = True  # theta_s stays as it is
+    base_dropout: float = -1.0  # on what theta_s computes; 0: on the added modules alone; below 0: model.dropout
     start_from: str = ""  # a model folder; "": what the sentence step made; "nothing": all from scratch
     context_from: str = "own"  # controls: "shuffled", contexts of other documents; "none", empty ones
+    focus: tuple[str, ...] = ()  # words of the target that count for more: those that context decides
+    focus_weight: float = 5.0  # as often as they count; the dev loss counts all words once
+    focus_only: bool = False  # sentences without such a word are passed over, but for the contexts of others
+    choices: tuple[
+        str, ...
+    ] = ()  # classes of target words, such as "his,her,its": a loss within each, beside the other
+    choice_weight: float = 5.0  # of that loss
+    word_dropout: float = 0.0  # share of the source's words that are hidden; not in the context
+    word_dropout_of: tuple[str, ...] = ()  # these words alone; none: any piece
     batches_for: int = -1  # batches are cut as if each sentence saw so many before it; -1: as many as it sees
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        _share("document.base_dropout", max(self.base_dropout, 0.0))
         one_of("document.context_from", self.context_from, ("own", "shuffled", "none"))
+        _at_least("document.choice_weight", self.choice_weight, 0)
+        _share("document.word_dropout", self.word_dropout)
+        _at_least("document.focus_weight", self.focus_weight, 0)
         _at_least("document.batches_for", self.batches_for, -1)
 
 
@@ -272,7 +290,8 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
             raise DocnmtError(f"{where}: expected a table, found {value!r}\n  Write [{where.split(': ')[-1]}].")
         return from_table(typing.cast(type, hint), value, where)
     if typing.get_origin(hint) is tuple:
-        return tuple(_convert(typing.get_args(hint)[0], item, where) for item in _listed(value))
+        items = value if isinstance(value, list) else [value]
+        return tuple(_convert(typing.get_args(hint)[0], item, where) for item in items)
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if not isinstance(value, hint) or (hint is int and isinstance(value, bool)):
@@ -326,10 +345,6 @@ def _seen_from(value: Any, folder: Path) -> Any:
     return os.path.relpath(value, folder) if relative else value
 
 
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
-
-
 def one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
     """Refuses a value that is none of the choices, with the nearest of them."""
     if value not in choices:
@@ -346,6 +361,11 @@ def _at_least(name: str, value: float, least: int) -> None:
 def _share(name: str, value: float) -> None:
     if not 0 <= value < 1:
         raise DocnmtError(f"{name}: {value} is not a share\n  Use 0 or more and less than 1.")
+
+
+def _inside(name: str, value: float) -> None:
+    if not 0 < value < 1:
+        raise DocnmtError(f"{name}: {value} is not between 0 and 1\n  Use a share such as 0.5.")
 
 
 def _resolve_paths(recipe: Recipe, folder: Path) -> Recipe:

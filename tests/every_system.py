@@ -77,6 +77,17 @@ CASES: dict[str, Case] = {
 
 # Other settings under which a system has other parts.
 VARIANTS: dict[str, Case] = {
+    "attention-encoder-states": Case({"kind": "attention", "representation": "encoder"}),
+    "attention-encoder-states-in-encoder": Case(
+        {"kind": "attention", "representation": "encoder", "integration": "encoder", "connection": "residual"}
+    ),
+    "attention-encoder-states-in-decoder": Case(
+        {"kind": "attention", "representation": "encoder", "integration": "decoder", "previous": 1}
+    ),
+    "attention-encoder-states-start": Case({"kind": "attention", "representation": "encoder", "start": "sentence"}),
+    "attention-embedding": Case({"kind": "attention", "representation": "embedding"}),
+    "attention-lstm": Case({"kind": "attention", "representation": "lstm", "start": "sentence"}),
+    "attention-open-gates": Case({"kind": "attention", "gate_opening": 0.9}),
     "han-encoder": Case({"kind": "han", "integration": "encoder"}),
     "han-decoder": Case({"kind": "han", "integration": "decoder"}),
     "han-start": Case({"kind": "han", "start": "sentence"}),

@@ -7,7 +7,7 @@ needs to hold for training to go on exactly where it was.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
@@ -17,6 +17,7 @@ from torch import Tensor
 
 from docnmt.base.errors import DocnmtError
 from docnmt.data.context import Before, Context, ContextRule, Neighbours, Sizes
+from docnmt.data.focus import Choices, Focus, WordDropout
 from docnmt.data.packing import Batch, Contexts, History, Packed, Segments
 from docnmt.data.store import Ints, TokenStore
 from docnmt.data.subwords import Subwords
@@ -27,6 +28,8 @@ class Examples:
     """The sentence pairs of one or more token stores, numbered through, each with its context if there is a rule.
 
     `foreign` gives each sentence the context of one of another document instead, drawn once with that seed: a control.
+    `focus` says which words count for more than others, `choices` which are told from others of their class, and
+    `word_dropout` hides some of the source.
     """
 
     def __init__(
@@ -36,13 +39,18 @@ class Examples:
         target: Subwords,
         rule: ContextRule | None,
         foreign: int | None = None,
+        focus: Focus | None = None,
+        word_dropout: WordDropout | None = None,
+        choices: Choices | None = None,
     ):
         self.stores, self.rule = list(stores), rule
+        self.focus, self.word_dropout, self.choices = focus, word_dropout, choices
         self.bos, self.eos, self.subwords = target.bos, target.eos, source
         self.offsets = np.cumsum([0, *map(len, self.stores)])  # [stores + 1]
         self.source_lengths = self._lengths("source") + len(source.whole([]))  # with its marks
         self.target_lengths = self._lengths("target") + 1
         self.gaps = np.concatenate([store.gaps() for store in self.stores])  # [sentences]: in no batch
+        self.left_out = self._without_focus() if focus is not None and focus.only else self.gaps
         self.own_lengths = np.where(self.gaps, 0, self.target_lengths)
         starts, ends = zip(*(_document_bounds(store) for store in self.stores), strict=True)
         self.document_start = np.concatenate([s + o for s, o in zip(starts, self.offsets, strict=False)])  # [sentences]
@@ -55,6 +63,10 @@ class Examples:
 
     def __len__(self) -> int:
         return int(self.offsets[-1])
+
+    def _without_focus(self) -> NDArray:
+        assert self.focus is not None
+        return np.array([not self.focus.words.are_in(self._sentence("target", i).tolist()) for i in range(len(self))])
 
     def _lengths(self, side: str) -> Ints:
         return np.concatenate([store.lengths(side) for store in self.stores])
@@ -107,6 +119,8 @@ class Examples:
     def batch(self, indices: Sequence[int], device: torch.device | str = "cpu") -> Batch:
         sources = [self._sentence("source", i).tolist() for i in indices]
         targets = [self._sentence("target", i).tolist() for i in indices]
+        if self.word_dropout is not None:
+            sources = [self.word_dropout(source) for source in sources]
         contexts = None
         if self.rule is not None:
             around = [self._around(i) for i in indices]
@@ -114,7 +128,12 @@ class Examples:
             targets = [self.rule.target(*pair) for pair in zip(targets, around, strict=True)]
             contexts = [self.rule.context(each) for each in around]
         whole = [self.subwords.whole(source) for source in sources]
-        return make_batch(whole, contexts, targets, self.bos, self.eos, device)
+        batch = make_batch(whole, contexts, targets, self.bos, self.eos, device)
+        if self.focus is not None:
+            batch = replace(batch, counts=self.focus.of(targets).to(device))
+        if self.choices is not None:
+            batch = replace(batch, choice=self.choices.of(targets, device))
+        return batch
 
 
 def _document_bounds(store: TokenStore) -> tuple[Ints, Ints]:
@@ -197,7 +216,7 @@ def epoch_batches(examples: Examples, budget: int, seed: int, epoch: int) -> lis
     lottery = random.random(len(examples))
     second = examples.context_lengths if examples.context_lengths.any() else examples.source_lengths
     order = np.lexsort((lottery, second, examples.target_lengths // BUCKET))
-    batches = cut_into_batches(examples, order[~examples.gaps[order]], budget)
+    batches = cut_into_batches(examples, order[~examples.left_out[order]], budget)
     return [batches[i] for i in random.permutation(len(batches))]
 
 

@@ -92,8 +92,29 @@ class History(NamedTuple):
     target: Packed | None  # their translations, each after a begin mark, where the system remembers them
     counts: Tensor  # how many segments belong to each sentence of the batch, [sentences]
 
+    @property
+    def distances(self) -> Tensor:
+        """How many sentences stand between each of them and its sentence of the batch, [segments]"""
+        ends = self.counts.cumsum(0).repeat_interleave(self.counts)
+        return ends - 1 - torch.arange(len(ends), device=ends.device)
+
+    @property
+    def joined(self) -> Segments:
+        """All that belong to one sentence of the batch as one segment."""
+        owners = torch.arange(len(self.counts), device=self.counts.device).repeat_interleave(self.counts)
+        return Segments(torch.zeros_like(self.counts).index_add_(0, owners, self.source.segments.lengths))
+
 
 Contexts = Packed | History  # the paper's model reads the first kind, some of its rivals the second
+
+
+class Choice(NamedTuple):
+    """Target tokens that are told from other words of their class, with a loss of their own."""
+
+    rows: Tensor  # which tokens, [choices]
+    words: Tensor  # the right one first, then the others, [choices, words]
+    there: Tensor  # which of these are words, the rest is padding, [choices, words]
+    weight: float
 
 
 @dataclass(frozen=True)
@@ -104,3 +125,5 @@ class Batch:
     target_in: Packed  # y_0 = begin, y_1 ... y_{J-1}
     target_out: Tensor  # y_1 ... y_J = end, [target tokens]
     context: Contexts | None = None
+    counts: Tensor | None = None  # how often each target token counts in the loss, [target tokens]; None: once
+    choice: Choice | None = None

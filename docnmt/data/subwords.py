@@ -36,6 +36,7 @@ class Subwords:
         self.eos = self._processor.eos_id()
         if self.eos < 0:
             raise DocnmtError(f"{name}: has no end of sentence piece\n  Train it with eos_id, or let prepare do it.")
+        self.unk = self._processor.unk_id()
         # Marian's models have no begin mark: there the end of one sentence begins the next.
         self.bos = self._processor.bos_id() if self._processor.bos_id() >= 0 else self.eos
 

@@ -10,15 +10,16 @@ from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
-from docnmt.data.packing import Contexts, Packed, Segments
+from docnmt.data.packing import Contexts, History, Packed, Segments
 from docnmt.engine import native as c
 from docnmt.engine.layers import Norm, PackedContextAttention, PackedDecoderLayer, PackedEncoderLayer, keys_and_values
 from docnmt.engine.matrices import IN_C, Int8Matrix, Matrix, Softmax
 from docnmt.engine.memory import Attended, WordPool
 from docnmt.engine.native import ACTIVATIONS, LANES, Accelerator, Keys, accelerator
 from docnmt.engine.shortlist import Shortlist
+from docnmt.model.context import ContextEncoder, EncodedSentences
 from docnmt.model.layers import Embedding
 from docnmt.model.transformer import DocumentTransformer
 
@@ -188,9 +189,10 @@ class Engine:
         if int8 and compiles and self.accelerator is not None and self.accelerator.has_int8:
             self.compiled = CompiledDecoder(self.decoder, self.accelerator)
         self.softmax = Softmax(model.softmax.weight, model.softmax.bias, int8)
-        self.context_encoder: list[PackedEncoderLayer] = []
-        if model.context_encoder is not None:
+        self.context_encoder: list[PackedEncoderLayer] | nn.Module | None = model.context_encoder
+        if isinstance(model.context_encoder, ContextEncoder):
             self.context_encoder = [PackedEncoderLayer(part, int8) for part in model.context_encoder.layers]
+        if model.context_encoder is not None:
             in_encoder = [layer.context.attention for layer in model.encoder if layer.context is not None]
             in_decoder = [layer.context.attention for layer in model.decoder if layer.context is not None]
             self.context_memory = keys_and_values([*in_encoder, *in_decoder], int8)
@@ -209,17 +211,14 @@ class Engine:
     def encode(self, source: Packed, context: Contexts | None = None) -> Memory:
         """What the decoder attends to, and the words it may write."""
         to_context, to_decoder = None, None  # of the encoder's layers, and of the decoder's
-        if self.context_encoder and context is not None:
-            assert isinstance(context, Packed)
-            c = _embed(self.source_embedding, context)
-            for layer in self.context_encoder:
-                c = layer(c, partial(self._among_words, segments=context.segments))
+        if self.context_encoder is not None and context is not None:
+            c, context_segments = self._represent(context)
             projected = self.context_memory(c)
             split = 2 * self.width * self.context_layers_in_encoder
             if split:
-                to_context = partial(self._to_context, source.segments, projected, context.segments)
+                to_context = partial(self._to_context, source.segments, projected, context_segments)
             if split < projected.shape[1]:
-                to_decoder = self._for_decoder(projected[:, split:], context.segments)
+                to_decoder = self._for_decoder(projected[:, split:], context_segments)
         segments = source.segments
         s = _embed(self.source_embedding, source)
         for n, layer in enumerate(self.encoder):
@@ -234,6 +233,24 @@ class Engine:
             words = torch.from_numpy(self.shortlist.candidates([row.numpy() for row in rows]))
             softmax = self.softmax.over(words)
         return Memory(self._for_decoder(self.source_memory(s), segments), to_decoder, softmax, words)
+
+    def _represent(self, context: Contexts) -> tuple[Tensor, Segments]:
+        """C, [context tokens, width], one segment for each sentence of the batch"""
+        if isinstance(self.context_encoder, EncodedSentences):
+            assert isinstance(context, History)
+            return self.context_encoder(self._read(self.encoder, context.source), context)
+        assert self.context_encoder is not None and isinstance(context, Packed)
+        if isinstance(self.context_encoder, list):
+            return self._read(self.context_encoder, context), context.segments
+        words = self.source_embedding.words(context.tokens)
+        return self.context_encoder(words, context.segments), context.segments
+
+    def _read(self, layers: list[PackedEncoderLayer], words: Packed) -> Tensor:
+        """What an encoder makes of words by themselves."""
+        states = _embed(self.source_embedding, words)
+        for layer in layers:
+            states = layer(states, partial(self._among_words, segments=words.segments))
+        return states
 
     def _among_words(self, projected: Tensor, segments: Segments) -> Tensor:
         """Self-attention in an encoder."""

@@ -80,7 +80,7 @@ class PackedContextAttention:
         self.norm = None if norm is None else Norm(norm)
         w_o, b_o = attention.output.weight, attention.output.bias
         if isinstance(connection, PaperGating | IdentityGating):
-            w_i, w_s = connection.gate.w_i.weight, connection.gate.w_s.weight
+            w_i, w_s = connection.gate.w_i, connection.gate.w_s.weight
             self.query = _query(attention, int8, w_i)
             self.output = pack(torch.cat([w_o, w_s @ w_o]), torch.cat([b_o, w_s @ b_o]), int8)
         else:
@@ -139,9 +139,10 @@ def _scale(attention: SelfAttention | CrossAttention) -> float:
     return (attention.output.weight.shape[0] / attention.heads) ** -0.5
 
 
-def _query(attention: CrossAttention, int8: bool, beside: Tensor | None = None) -> Matrix:
-    """The query's matrix, and beside it another one of the same input, without a bias."""
+def _query(attention: CrossAttention, int8: bool, beside: nn.Linear | None = None) -> Matrix:
+    """The query's matrix, and beside it another one of the same input."""
     weight, bias = attention.query.weight * _scale(attention), attention.query.bias * _scale(attention)
     if beside is not None:
-        weight, bias = torch.cat([weight, beside]), torch.cat([bias, bias.new_zeros(len(beside))])
+        beside_bias = beside.weight.new_zeros(len(beside.weight)) if beside.bias is None else beside.bias
+        weight, bias = torch.cat([weight, beside.weight]), torch.cat([bias, beside_bias])
     return pack(weight, bias, int8)

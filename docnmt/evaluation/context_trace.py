@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.hooks import RemovableHandle
 
+from docnmt.data.context import Before, ContextRule, Neighbours
 from docnmt.data.packing import Batch
 from docnmt.decoding.translator import Translator
 from docnmt.document import ParallelDocument, trim_to_budget, visible_positions
@@ -82,8 +84,8 @@ def gate_by_layer(translator: Translator, documents: Sequence[ParallelDocument],
     check_has_context(translator, documents)
     sample = [documents[i] for i in np.unique(np.linspace(0, len(documents) - 1, limit).round().astype(int))]
     encoded = encode(translator, sample, own_contexts(translator, sample))
-    nothing = [translator.source.bos]
-    with_context = [i for i, pair in enumerate(encoded.pairs[TRUE]) if pair.context != nothing]
+    # An empty context is a begin mark alone.
+    with_context = [i for i, pair in enumerate(encoded.pairs[TRUE]) if len(pair.context or ()) != 1]
     sums: dict[str, float] = {}
     counts: dict[str, int] = {}
     with traced(translator.model) as trace:
@@ -119,14 +121,14 @@ def looks(
     """Of sentence `position` of a document; `pieces` are those of its translation, the end mark's last, `batch` has it
     alone, with its context."""
     ids = translator.source.encode(sources)
-    context, columns = _context(ids, position, translator)
+    context, columns, order = _context(ids, position, translator)
     rows = {"encoder": words(translator.source.pieces(ids[position])), "decoder": target_words(pieces)}
     translator.model(batch)
     attention, share = {}, {}
     for side, found in rows.items():
         sublayers = [trace[name] for name in trace if name.startswith(side)]
         attention[side] = np.array(
-            [_by_word(layer.weights[0].mean(0).cpu().numpy(), found, columns) for layer in sublayers]
+            [_by_word(layer.weights[0].mean(0).cpu().numpy()[:, order], found, columns) for layer in sublayers]
         )
         shares = [layer.context_share for layer in sublayers]
         share[side] = np.array([_by_word(s[:, None].cpu().numpy(), found)[:, 0] for s in shares if s is not None])
@@ -135,24 +137,39 @@ def looks(
 
 def _context(
     ids: Sequence[list[int]], position: int, translator: Translator
-) -> tuple[list[dict[str, Any]], list[Word]]:
-    """The context sentences for people, and their words as columns of the attention; the mark that the model sees after
-    them, or in the place of a context that is empty, is the last."""
+) -> tuple[list[dict[str, Any]], list[Word], list[int]]:
+    """The context sentences for people; their words as columns of the attention, the last of them the mark that the
+    model sees after them, or after each, or in the place of a context that is empty; and where the pieces of these
+    columns stand in what the model sees."""
     rule = translator.card.rule(translator.source, None, translator.target)
     places = visible_positions(ids, position, rule.spec)
-    before = [(place, i) for place in places if place < position for i in ids[place]]
-    after = [(place, i) for place in places if place > position for i in ids[place]]
-    kept_before, kept_after = trim_to_budget(len(before), len(after), rule.max_tokens - 1)
-    kept = [*before[len(before) - kept_before :], *after[:kept_after]]
+    kept, order = _kept(rule, ids, position, places)
     shown: list[dict[str, Any]] = []
     columns: list[Word] = []
-    for place in places:
-        here = [i for at, i in kept if at == place]
+    for place, here in zip(places, kept, strict=True):
         found = words(translator.source.pieces(here))
         shown.append({"at": place - position, "words": spaced(found), "cut": len(here) < len(ids[place])})
         start = columns[-1].end if columns else 0
         columns += [word._replace(begin=word.begin + start, end=word.end + start) for word in found]
-    return shown, [*columns, Word("", len(kept), len(kept) + 1, True)]
+    return shown, [*columns, Word("", sum(map(len, kept)), len(order), True)], order
+
+
+def _kept(
+    rule: ContextRule, ids: Sequence[list[int]], position: int, places: Sequence[int]
+) -> tuple[list[list[int]], list[int]]:
+    """Of each context sentence the pieces that the model sees; and where they stand in it, then where marks do."""
+    context = rule.context(Neighbours([ids[place] for place in places if place < position]))
+    if isinstance(context, Before):
+        lengths = [len(source) for source in context.sources]
+        ends = [end - 1 for end in accumulate(lengths)]  # an end mark after each
+        order = [i for i in range(sum(lengths)) if i not in ends]
+        seen = [source[:-1] for source in context.sources] if places else []
+        return [[]] * (len(places) - len(seen)) + seen, [*order, *ends]
+    before = [(place, i) for place in places if place < position for i in ids[place]]
+    after = [(place, i) for place in places if place > position for i in ids[place]]
+    kept_before, kept_after = trim_to_budget(len(before), len(after), rule.max_tokens - 1)
+    kept = [*before[len(before) - kept_before :], *after[:kept_after]]
+    return [[i for at, i in kept if at == place] for place in places], list(range(len(kept) + 1))
 
 
 def spaced(found: Sequence[Word]) -> list[str]:

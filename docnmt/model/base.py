@@ -10,8 +10,9 @@ from torch import Tensor, nn
 
 from docnmt.base.errors import DocnmtError
 from docnmt.config import ContextConfig, ModelConfig
-from docnmt.data.packing import Batch, Contexts, Packed
+from docnmt.data.packing import Batch, Choice, Contexts, Packed
 from docnmt.model.context import is_document_parameter
+from docnmt.model.layers import Dropout
 
 # ---- Softmax, label smoothing and cross-entropy in one piece ----
 
@@ -22,16 +23,22 @@ SLICE = 4 * 1024 * 1024  # logits at a time: large enough for a fast product, sm
 
 
 class SmoothedCrossEntropy(torch.autograd.Function):
-    """(states [tokens, width], weight [vocabulary, width], bias [vocabulary] or None, targets [tokens], smoothing) ->
-    loss, log-probabilities.
+    """(states [tokens, width], weight [vocabulary, width], bias [vocabulary] or None, targets [tokens], smoothing,
+    counts [tokens] or None) -> loss, log-probabilities.
 
-    loss is the smoothed cross-entropy summed over tokens; log-probabilities [tokens] are the targets' own, for the
-    record (no derivative).
+    loss is the smoothed cross-entropy summed over tokens, each as often as `counts` says (None: once);
+    log-probabilities [tokens] are the targets' own, for the record (no derivative).
     """
 
     @staticmethod
     def forward(
-        ctx: Any, states: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor, smoothing: float
+        ctx: Any,
+        states: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        targets: Tensor,
+        smoothing: float,
+        counts: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
         need_states, need_weight, need_bias = ctx.needs_input_grad[:3]
         vocabulary = weight.shape[0]
@@ -58,11 +65,16 @@ class SmoothedCrossEntropy(torch.autograd.Function):
             # sum_v log p_v = sum_v logit_v - V log Z, and sum_v logit_v = h . sum_v w_v + sum_v b_v
             log_z = right - log_p
             all_log_p = h.float() @ weight_sum + bias_sum - vocabulary * log_z[:, 0]  # [n]
-            loss -= (1 - smoothing) * log_p.sum() + uniform * all_log_p.sum()
+            if counts is None:
+                loss -= (1 - smoothing) * log_p.sum() + uniform * all_log_p.sum()
+            else:
+                loss -= counts[part] @ ((1 - smoothing) * log_p[:, 0] + uniform * all_log_p)
             if not (need_states or need_weight or need_bias):
                 continue
             slope = logits.exp_()  # becomes softmax - smoothed target, less the uniform part, which is added below
             slope.scatter_add_(1, y, torch.full_like(log_p, smoothing - 1))
+            if counts is not None:
+                slope *= counts[part, None]
             if bias_gradient is not None:
                 bias_gradient += slope.sum(0)
             slope = slope.to(h.dtype)
@@ -74,11 +86,13 @@ class SmoothedCrossEntropy(torch.autograd.Function):
                 else:
                     weight_gradient += torch.mm(slope.t(), h)
         if states_gradient is not None:
-            states_gradient -= uniform * weight_sum.to(states.dtype)
+            share = uniform if counts is None else uniform * counts[:, None].to(states.dtype)
+            states_gradient -= share * weight_sum.to(states.dtype)
         if weight_gradient is not None:
-            weight_gradient -= uniform * states.sum(0, dtype=torch.float32)
+            counted = states if counts is None else states * counts[:, None]
+            weight_gradient -= uniform * counted.sum(0, dtype=torch.float32)
         if bias_gradient is not None:
-            bias_gradient -= uniform * len(targets)
+            bias_gradient -= uniform * (len(targets) if counts is None else counts.sum())
         ctx.save_for_backward(states_gradient, weight_gradient, bias_gradient)
         ctx.mark_non_differentiable(log_probabilities)
         return loss, log_probabilities
@@ -86,17 +100,31 @@ class SmoothedCrossEntropy(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, loss_gradient: Tensor, _: Any) -> tuple[Tensor | None, ...]:
         gradients = (None if part is None else part * loss_gradient for part in ctx.saved_tensors)
-        return (*gradients, None, None)
+        return (*gradients, None, None, None)
 
 
 def smoothed_cross_entropy(
-    states: Tensor, weight: Tensor, targets: Tensor, smoothing: float, bias: Tensor | None = None
+    states: Tensor,
+    weight: Tensor,
+    targets: Tensor,
+    smoothing: float,
+    counts: Tensor | None = None,
+    bias: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     if torch.is_autocast_enabled(states.device.type):
         dtype = torch.get_autocast_dtype(states.device.type)
         states, weight = states.to(dtype), weight.to(dtype)
     with torch.autocast(states.device.type, enabled=False):
-        return SmoothedCrossEntropy.apply(states, weight, bias, targets, smoothing)
+        return SmoothedCrossEntropy.apply(states, weight, bias, targets, smoothing, counts)
+
+
+def choice_loss(states: Tensor, weight: Tensor, choice: Choice, bias: Tensor | None = None) -> Tensor:
+    """The cross-entropy of the right words among those of their class, summed over choices, times its weight."""
+    logits = torch.einsum("cd,cwd->cw", states[choice.rows].float(), weight[choice.words].float())
+    if bias is not None:
+        logits = logits + bias[choice.words]
+    log_p = logits.masked_fill(~choice.there, -torch.inf).log_softmax(1)[:, 0]
+    return -choice.weight * log_p.sum()
 
 
 # ---- What training, scoring and model folders ask of any translation model ----
@@ -125,10 +153,11 @@ class TranslationModel(nn.Module):
             self.softmax.weight = self.target_embedding.weight
 
     def loss(self, batch: Batch, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
-        """The smoothed cross-entropy summed over tokens, and each target token's log-probability."""
-        return smoothed_cross_entropy(
-            self(batch), self.softmax.weight, batch.target_out, smoothing, bias=self.softmax.bias
-        )
+        """The smoothed cross-entropy summed over tokens, each as often as it counts, and what choices add to it; and
+        each target token's log-probability."""
+        states, weight, bias = self(batch), self.softmax.weight, self.softmax.bias
+        loss, log_p = smoothed_cross_entropy(states, weight, batch.target_out, smoothing, batch.counts, bias)
+        return loss if batch.choice is None else loss + choice_loss(states, weight, batch.choice, bias), log_p
 
     # ---- theta = theta_s + theta_d ----
 
@@ -139,6 +168,12 @@ class TranslationModel(nn.Module):
     def document_parameters(self) -> Iterator[tuple[str, nn.Parameter]]:
         """theta_d"""
         return ((n, p) for n, p in self.named_parameters() if is_document_parameter(n))
+
+    def set_sentence_dropout(self, rate: float) -> None:
+        """On what theta_s computes; the modules of theta_d keep theirs."""
+        for name, module in self.named_modules():
+            if isinstance(module, Dropout) and not is_document_parameter(name):
+                module.rate = rate
 
     @torch.no_grad()
     def load_weights(self, weights: dict[str, Tensor]) -> list[str]:

@@ -11,11 +11,14 @@ with "context" (see `is_document_parameter`).
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from docnmt.base.errors import DocnmtError
-from docnmt.data.packing import Segments
+from docnmt.data.packing import History, Segments
 from docnmt.model.layers import CrossAttention, FeedForward, Residual, SelfAttention
 
 
@@ -56,16 +59,62 @@ class ContextEncoder(nn.Module):
         return x_c
 
 
+class ContextEmbeddings(nn.Module):
+    """C = the embeddings of the context's words, without positions: `context_representation=embedding` of the released
+    code."""
+
+    def forward(self, words: Tensor, segments: Segments) -> Tensor:
+        return words
+
+
+class ContextLSTM(nn.Module):
+    """C = the states of a bidirectional LSTM over the same: `bilstm` of the released code. There each direction is as
+    wide as the model; here half as wide, so that C is as wide as ever."""
+
+    def __init__(self, width: int):
+        super().__init__()
+        if width % 2:
+            raise DocnmtError(f"model.width {width} has no half for each direction of an LSTM\n  Use an even width.")
+        self.lstm = nn.LSTM(width, width // 2, batch_first=True, bidirectional=True)
+        for name, parameter in self.lstm.named_parameters():
+            parts = parameter.data.split(width // 2)  # one for each gate; the second forgets
+            for number, part in enumerate(parts):
+                if not name.startswith("bias"):
+                    (nn.init.orthogonal_ if name.startswith("weight_hh") else nn.init.xavier_uniform_)(part)
+                else:
+                    nn.init.constant_(part, float(name.startswith("bias_ih") and number == 1))
+
+    def forward(self, words: Tensor, segments: Segments) -> Tensor:
+        rows = pack_padded_sequence(segments.pad(words), segments.lengths.cpu(), batch_first=True, enforce_sorted=False)
+        return segments.unpad(pad_packed_sequence(self.lstm(rows)[0], batch_first=True)[0])
+
+
+class EncodedSentences(nn.Module):
+    """Ours, in the place of a context encoder: what the source encoder says of each sentence before, read by itself,
+    with a learnt mark of how far back it is."""
+
+    def __init__(self, previous: int, width: int):
+        super().__init__()
+        self.distance = nn.Parameter(torch.empty(max(1, previous), width))  # of the nearest sentence first
+        nn.init.normal_(self.distance, std=width**-0.5)
+
+    def forward(self, states: Tensor, history: History) -> tuple[Tensor, Segments]:
+        """S^(N_s) of all sentences before -> C, [context tokens, width], those of one sentence in one segment"""
+        distances = history.distances.clamp(max=len(self.distance) - 1)  # farther than in training: as the farthest
+        lengths = history.source.segments.lengths
+        return states + self.distance[distances.repeat_interleave(lengths)], history.joined
+
+
 # ---- 2.3 Document-level context integration ----
 
 
 class ContextAttention(nn.Module):
     """The added sub-layer: D^(n) = MultiHead(B^(n), C^(N_c), C^(N_c)); in the decoder F^(n) from E^(n)."""
 
-    def __init__(self, width: int, heads: int, connection: str, start: str):
+    def __init__(self, width: int, heads: int, connection: str, start: str, opening: float = 0.5):
         super().__init__()
         self.attention = CrossAttention(width, heads)
-        self.connection = make_connection(connection, start, width)
+        self.connection = make_connection(connection, start, width, opening)
         if start == "sentence":
             # SubLayer(H) is zero at first, so the model starts as the sentence model; yet the output matrix has a
             # gradient from the first update on, and through it, once it has moved, all the rest.
@@ -80,14 +129,19 @@ class ContextAttention(nn.Module):
 
 
 class Gate(nn.Module):
-    """lambda = sigmoid(W_i H + W_s SubLayer(H)), per position and per dimension, without bias."""
+    """lambda = sigmoid(W_i H + W_s SubLayer(H)), per position and per dimension, without bias.
 
-    def __init__(self, width: int):
+    Then it begins half open. To let in another share 1 - lambda at first it has a bias, which is learnt as all else.
+    """
+
+    def __init__(self, width: int, opening: float = 0.5):
         super().__init__()
-        self.w_i = nn.Linear(width, width, bias=False)
+        self.w_i = nn.Linear(width, width, bias=opening != 0.5)
         self.w_s = nn.Linear(width, width, bias=False)
         nn.init.xavier_uniform_(self.w_i.weight)
         nn.init.xavier_uniform_(self.w_s.weight)
+        if opening != 0.5:
+            nn.init.constant_(self.w_i.bias, math.log(1 / opening - 1))
 
     def forward(self, h: Tensor, sublayer: Tensor) -> Tensor:
         return torch.sigmoid(self.w_i(h) + self.w_s(sublayer)).to(h.dtype)  # under autocast the products are narrower
@@ -96,9 +150,9 @@ class Gate(nn.Module):
 class PaperGating(nn.Module):
     """Gating(H) = lambda H + (1 - lambda) SubLayer(H), then LayerNorm; no dropout, as the released code."""
 
-    def __init__(self, width: int):
+    def __init__(self, width: int, opening: float):
         super().__init__()
-        self.gate = Gate(width)
+        self.gate = Gate(width, opening)
         self.norm = nn.LayerNorm(width)
 
     def forward(self, h: Tensor, sublayer: Tensor) -> Tensor:
@@ -108,7 +162,7 @@ class PaperGating(nn.Module):
 class PaperResidual(nn.Module):
     """Residual(H) = H + SubLayer(H), then LayerNorm: the row "w/o" of the paper's gating table."""
 
-    def __init__(self, width: int):
+    def __init__(self, width: int, _: float):
         super().__init__()
         self.norm = nn.LayerNorm(width)
 
@@ -119,9 +173,9 @@ class PaperResidual(nn.Module):
 class IdentityGating(nn.Module):
     """H + (1 - lambda) SubLayer(H): with SubLayer(H) = 0 at the start of step 2 it changes nothing."""
 
-    def __init__(self, width: int):
+    def __init__(self, width: int, opening: float):
         super().__init__()
-        self.gate = Gate(width)
+        self.gate = Gate(width, opening)
 
     def forward(self, h: Tensor, sublayer: Tensor) -> Tensor:
         return torch.addcmul(h, 1 - self.gate(h, sublayer), sublayer)
@@ -130,7 +184,7 @@ class IdentityGating(nn.Module):
 class IdentityResidual(nn.Module):
     """H + SubLayer(H) without a norm: with SubLayer(H) = 0 at the start of step 2 it changes nothing."""
 
-    def __init__(self, width: int):
+    def __init__(self, width: int, _: float):
         super().__init__()
 
     def forward(self, h: Tensor, sublayer: Tensor) -> Tensor:
@@ -145,9 +199,9 @@ CONNECTIONS: dict[tuple[str, str], type[nn.Module]] = {
 }
 
 
-def make_connection(connection: str, start: str, width: int) -> nn.Module:
+def make_connection(connection: str, start: str, width: int, opening: float = 0.5) -> nn.Module:
     try:
-        return CONNECTIONS[connection, start](width)
+        return CONNECTIONS[connection, start](width, opening)
     except KeyError:
         raise DocnmtError(
             f"no context connection {connection!r} with start {start!r}\n"

@@ -29,7 +29,7 @@ class Embedding(nn.Module):
 
     def forward(self, tokens: Tensor, positions: Tensor, longest: int) -> Tensor:
         """tokens, positions: [tokens], every position below `longest` -> [tokens, width]"""
-        words = F.embedding(tokens, self.weight) * self.scale
+        words = self.words(tokens)
         if self.from_zero:
             words = words * (positions > 0)[:, None]
         return words + self.table(longest)[positions]
@@ -39,7 +39,11 @@ class Embedding(nn.Module):
         place = self.table(position + 1)[position]
         if self.from_zero and position == 0:
             return place.repeat(len(tokens), 1)
-        return F.embedding(tokens, self.weight) * self.scale + place
+        return self.words(tokens) + place
+
+    def words(self, tokens: Tensor) -> Tensor:
+        """[tokens] -> [tokens, width], without positions"""
+        return F.embedding(tokens, self.weight) * self.scale
 
     def table(self, length: int) -> Tensor:
         # It grows with the longest sentence seen instead of being a buffer with a limit.
@@ -165,14 +169,14 @@ class Dropout(nn.Module):
     def __init__(self, rate: float):
         super().__init__()
         self.rate = rate
-        # An element is dropped where its 16 bits, read as -32768 ... 32767, fall below this.
-        self.threshold = round(rate * 65536) - 32768
 
     def noise(self, x: Tensor) -> Tensor:
         """0 where an element is dropped, 1 / (1 - rate) elsewhere; shaped as x."""
         bits = torch.empty((x.numel() + 3) // 4, dtype=torch.int64, device=x.device).random_(-(2**63), None)
         lanes = bits.view(torch.int16)[: x.numel()].view(x.shape)
-        return torch.where(lanes >= self.threshold, 1 / (1 - self.rate), 0.0).to(x.dtype)
+        # An element is dropped where its 16 bits, read as -32768 ... 32767, fall below this.
+        threshold = round(self.rate * 65536) - 32768
+        return torch.where(lanes >= threshold, 1 / (1 - self.rate), 0.0).to(x.dtype)
 
     def forward(self, x: Tensor) -> Tensor:
         return x * self.noise(x) if self.training and self.rate else x

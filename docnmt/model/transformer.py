@@ -8,12 +8,19 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor, nn
 
 from docnmt.config import ContextConfig, ModelConfig
-from docnmt.data.packing import Batch, Contexts, Packed, Segments
+from docnmt.data.packing import Batch, Contexts, History, Packed, Segments
 from docnmt.model.base import TranslationModel
-from docnmt.model.context import ContextAttention, ContextEncoder
+from docnmt.model.context import (
+    ContextAttention,
+    ContextEmbeddings,
+    ContextEncoder,
+    ContextLSTM,
+    EncodedSentences,
+)
 from docnmt.model.layers import CrossAttention, Dropout, Embedding, FeedForward, Residual, SelfAttention
 
 
@@ -90,14 +97,12 @@ class DocumentTransformer(TranslationModel):
         self.context_dropout = Dropout(context.dropout if context.dropout >= 0 else model.dropout)
         in_encoder = context.active and context.integration in ("encoder", "both")
         in_decoder = context.active and context.integration in ("decoder", "both")
-        self.context_encoder = (
-            ContextEncoder(context.layers, model.width, model.filter_width, model.heads, self.context_dropout.rate)
-            if in_encoder or in_decoder
-            else None
-        )
+        self.context_encoder = self._context_encoder() if in_encoder or in_decoder else None
 
         def sublayer(wanted: bool) -> ContextAttention | None:
-            return ContextAttention(model.width, model.heads, context.connection, context.start) if wanted else None
+            if not wanted:
+                return None
+            return ContextAttention(model.width, model.heads, context.connection, context.start, context.gate_opening)
 
         encoder = (EncoderLayer(model, sublayer(in_encoder)) for _ in range(model.encoder_layers))
         decoder = (DecoderLayer(model, sublayer(in_decoder)) for _ in range(model.decoder_layers))
@@ -109,6 +114,16 @@ class DocumentTransformer(TranslationModel):
             nn.init.zeros_(self.softmax.bias)
         self.tie_weights()
 
+    def _context_encoder(self) -> nn.Module:
+        model, context = self.model_config, self.context_config
+        if context.representation == "encoder":
+            return EncodedSentences(context.previous, model.width)
+        if context.representation == "embedding":
+            return ContextEmbeddings()
+        if context.representation == "lstm":
+            return ContextLSTM(model.width)
+        return ContextEncoder(context.layers, model.width, model.filter_width, model.heads, self.context_dropout.rate)
+
     def embed(self, embedding: Embedding, packed: Packed, dropout: Dropout | None = None) -> Tensor:
         segments = packed.segments
         embedded = embedding(packed.tokens, segments.positions, segments.longest)
@@ -117,14 +132,25 @@ class DocumentTransformer(TranslationModel):
     def encode(self, source: Packed, context: Contexts | None = None) -> Memory:
         c, context_segments = None, None
         if self.context_encoder is not None and context is not None:
-            assert isinstance(context, Packed)
-            context_segments = context.segments
-            x_c = self.embed(self.source_embedding, context, self.context_dropout)
-            c = self.context_encoder(x_c, context_segments)  # C^(N_c)
+            c, context_segments = self.represent(context)
         s = self.embed(self.source_embedding, source)  # S^(0) = X
         for layer in self.encoder:
             s = layer(s, source.segments, c, context_segments)
         return Memory(s, source.segments, c, context_segments)
+
+    def represent(self, context: Contexts) -> tuple[Tensor, Segments]:
+        """C^(N_c), [context tokens, width], one segment for each sentence of the batch"""
+        if isinstance(self.context_encoder, EncodedSentences):
+            assert isinstance(context, History)
+            with torch.no_grad():  # read, not trained through
+                states = self.encode(context.source).states
+            return self.context_encoder(self.context_dropout(states), context)
+        assert self.context_encoder is not None and isinstance(context, Packed)
+        if isinstance(self.context_encoder, ContextEncoder):
+            x_c = self.embed(self.source_embedding, context, self.context_dropout)
+        else:
+            x_c = self.context_dropout(self.source_embedding.words(context.tokens))
+        return self.context_encoder(x_c, context.segments), context.segments
 
     def decode(self, target_in: Packed, memory: Memory) -> Decoded:
         t = self.embed(self.target_embedding, target_in)  # T^(0) = Y

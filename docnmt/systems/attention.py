@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from docnmt.config import ContextConfig
+from docnmt.data.context import ContextRule, HistoryRule
 from docnmt.model.transformer import DocumentTransformer
 from docnmt.systems.interface import System
 
-SYSTEM = System(DocumentTransformer)
+
+def rule(context: ContextConfig) -> type[ContextRule]:
+    return HistoryRule if context.representation == "encoder" else ContextRule
+
+
+SYSTEM = System(DocumentTransformer, rule)

@@ -117,9 +117,10 @@ class CacheModel(TranslationModel):
             return super().loss(batch, smoothing)
         segments = batch.target_in.segments
         sentences = torch.arange(segments.count, device=batch.target_out.device).repeat_interleave(segments.lengths)
-        rows = (*self.states(batch.target_in, memory), batch.target_out, sentences)
+        counts = torch.ones(len(sentences), device=sentences.device) if batch.counts is None else batch.counts
+        rows = (*self.states(batch.target_in, memory), batch.target_out, sentences, counts)
 
-        def part(states: Tensor, x: Tensor, y: Tensor, sentence: Tensor) -> tuple[Tensor, Tensor]:
+        def part(states: Tensor, x: Tensor, y: Tensor, sentence: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:
             cache = memory.remembered.of(sentence)
             log_nmt, log_a, gain = self.mix(states, x, cache)
             right = (gain * (cache.words == y[:, None])).sum(1)
@@ -128,7 +129,8 @@ class CacheModel(TranslationModel):
             # mixture there, too. sum_v log p(v) needs no more than the gains of the cache's words.
             vocabulary = log_nmt.shape[1]
             all_log_p = log_nmt.sum(1) + vocabulary * log_a[:, 0] + gain.sum(1)
-            return -((1 - smoothing) * log_p + smoothing / vocabulary * all_log_p).sum(), log_p.detach()
+            smoothed = (1 - smoothing) * log_p + smoothing / vocabulary * all_log_p
+            return -(smoothed * count).sum(), log_p.detach()
 
         total, found = memory.remembered.keys.new_zeros((), dtype=torch.float32), []
         for places in self._slices(len(sentences), memory.remembered):

@@ -7,6 +7,7 @@ Step 2, "document":  theta_d on D_d, theta_s fixed. Also with nothing frozen, or
 from __future__ import annotations
 
 import hashlib
+import json
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,11 @@ import torch
 
 from docnmt.base.errors import DocnmtError, SkipBad, raise_bad
 from docnmt.base.progress import Progress
-from docnmt.config import ContextConfig, DecodingConfig, ModelConfig, Recipe, StepConfig
+from docnmt.config import ContextConfig, DecodingConfig, DocumentStepConfig, ModelConfig, Recipe, StepConfig
 from docnmt.corpus.read import read_corpus
 from docnmt.data.batches import Examples, Stream
 from docnmt.data.context import ContextRule
+from docnmt.data.focus import Choices, Focus, WordDropout
 from docnmt.data.prepare import Prepared, prepare
 from docnmt.data.store import TokenStore
 from docnmt.data.subwords import BOS, EOS
@@ -87,6 +89,11 @@ def _check_document_step(recipe: Recipe) -> None:
     context = recipe.context
     if not context.active:
         return
+    if recipe.document.choices and context.kind == "cache":
+        raise DocnmtError(
+            'document.choices: context.kind = "cache" mixes two distributions and has no loss within a class of words\n'
+            "  Leave choices out."
+        )
     system = system_of(recipe.model.kind, context.kind)
     system.rule(context)(context.spec, context.max_tokens, BOS, EOS)
     with torch.device("meta"):
@@ -126,6 +133,8 @@ def document_step(run: Run) -> Path:
     if not len(run.prepared.documents):
         raise DocnmtError("the document step needs parallel documents\n  Set data.documents in the recipe.")
     model = _new_model(recipe.seed, recipe.model, recipe.context, run)
+    if recipe.document.base_dropout >= 0:
+        model.set_sentence_dropout(recipe.document.base_dropout)
     start = _start_folder(recipe)
     notes: dict[str, Any] = {"start_from": NOTHING}
     if start is None:
@@ -203,12 +212,23 @@ def _train_and_save(
     loaded = LoadedModel(model, card, prepared.source, prepared.target)
     own = card.rule(prepared.source, None, prepared.target) if card.context.active else None
     rule, foreign = _contexts(recipe, step, own)
-    counted = Examples(stores, prepared.source, prepared.target, _filling(recipe, step, own))
+    lessons = recipe.document if step == "document" else DocumentStepConfig()  # none of them by default
+    focus = _focus(lessons, prepared)
+    counted = Examples(stores, prepared.source, prepared.target, _filling(recipe, step, own), focus=focus)
     stream = Stream(counted, config.batch_tokens, recipe.seed)
     trainer = Trainer(
         folder,
         model,
-        Examples(stores, prepared.source, prepared.target, rule, foreign),
+        Examples(
+            stores,
+            prepared.source,
+            prepared.target,
+            rule,
+            foreign,
+            focus,
+            _word_dropout(lessons, prepared),
+            _choices(lessons, prepared),
+        ),
         stream,
         config,
         seed=recipe.seed,
@@ -221,6 +241,11 @@ def _train_and_save(
     )
     trained, frozen = (sum(p.numel() for p in model.parameters() if p.requires_grad is flag) for flag in (True, False))
     run.progress.say(f"{trained:,} parameters to train, {frozen:,} frozen; {len(trainer.examples):,} sentence pairs")
+    if focus is not None and focus.only:
+        kept = int((~counted.left_out).sum())
+        if not kept:
+            raise DocnmtError("document.focus_only: no sentence has a word of document.focus\n  Name other words.")
+        run.progress.say(f"{kept:,} of them have a word of document.focus; the others are context alone")
     state = trainer.run()
     if run.group.first:
         saved = {"step": step, "update": state.update, "best": [list(pair) for pair in state.best], **notes}
@@ -252,7 +277,7 @@ def _settings(
         flat["validation.length_penalty"] = recipe.decoding.length_penalty
     # P processes with accumulation A take the batches of one with P x A: either may take up the other's run.
     flat["step.accumulation"] = config.accumulation * group.size
-    return flat | notes
+    return json.loads(json.dumps(flat | notes))  # as a checkpoint gives them back: tuples as lists
 
 
 def _contexts(recipe: Recipe, step: str, own: ContextRule | None) -> tuple[ContextRule | None, int | None]:
@@ -269,6 +294,18 @@ def _filling(recipe: Recipe, step: str, own: ContextRule | None) -> ContextRule 
     if own is None or step != "document" or recipe.document.batches_for < 0:
         return own
     return replace(own, spec=replace(own.spec, previous=recipe.document.batches_for))
+
+
+def _focus(step: DocumentStepConfig, prepared: Prepared) -> Focus | None:
+    return Focus(step.focus, step.focus_weight, step.focus_only, prepared.target) if step.focus else None
+
+
+def _word_dropout(step: DocumentStepConfig, prepared: Prepared) -> WordDropout | None:
+    return WordDropout(step.word_dropout, step.word_dropout_of, prepared.source) if step.word_dropout else None
+
+
+def _choices(step: DocumentStepConfig, prepared: Prepared) -> Choices | None:
+    return Choices(step.choices, step.choice_weight, prepared.target) if step.choices else None
 
 
 def _validator(run: Run, loaded: LoadedModel, rule: ContextRule | None, foreign: int | None) -> Any:

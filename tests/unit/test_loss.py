@@ -21,11 +21,11 @@ def problem(tokens: int, vocabulary: int, width: int = 8, seed: int = 0):
     return states, weight, torch.randint(vocabulary, (tokens,))
 
 
-def expected(states, weight, targets, smoothing):
+def expected(states, weight, targets, smoothing, counts=1.0):
     """By torch, in double: value, gradients, log-probabilities."""
     h, w = states.detach().double().requires_grad_(), weight.detach().double().requires_grad_()
     logits = h @ w.T
-    loss = F.cross_entropy(logits, targets, label_smoothing=smoothing, reduction="sum")
+    loss = (F.cross_entropy(logits, targets, label_smoothing=smoothing, reduction="none") * counts).sum()
     loss.backward()
     log_p = logits.log_softmax(1).gather(1, targets[:, None])[:, 0].detach()
     return loss.item(), h.grad, w.grad, log_p
@@ -48,6 +48,21 @@ def test_value_and_gradients(monkeypatch, tokens, vocabulary, at_a_time, smoothi
     close(weight.grad, weight_gradient)
     close(log_p, log_probabilities)
     assert log_p.shape == (tokens,) and not log_p.requires_grad
+
+
+@pytest.mark.parametrize("smoothing", SMOOTHINGS)
+@pytest.mark.parametrize(("tokens", "vocabulary", "at_a_time"), SIZES)
+def test_tokens_that_count_for_more_or_less(monkeypatch, tokens, vocabulary, at_a_time, smoothing):
+    monkeypatch.setattr(loss_module, "SLICE", at_a_time)
+    states, weight, targets = problem(tokens, vocabulary)
+    counts = torch.rand(tokens) * 5
+    loss, log_p = smoothed_cross_entropy(states, weight, targets, smoothing, counts)
+    loss.backward()
+    value, states_gradient, weight_gradient, log_probabilities = expected(states, weight, targets, smoothing, counts)
+    assert loss.item() == pytest.approx(value, rel=1e-5)
+    close(states.grad, states_gradient, 1e-4)
+    close(weight.grad, weight_gradient, 1e-4)
+    close(log_p, log_probabilities)
 
 
 def test_the_same_target_many_times():

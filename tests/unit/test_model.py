@@ -292,3 +292,21 @@ def test_loss_is_the_sum_over_tokens_of_the_softmax():
     expected = logits_of(model, batch).log_softmax(1).gather(1, batch.target_out[:, None])[:, 0]
     torch.testing.assert_close(log_p, expected)
     torch.testing.assert_close(loss.detach(), -expected.sum())
+
+
+# ---- dropout ----
+
+
+@every_variant
+@torch.no_grad()
+def test_dropout_on_the_added_modules_alone(context):
+    """theta_s without dropout: while training the sentence model is what it is in use, and the context still varies."""
+    model = make_model(context=context)
+    without, batch = random_batch(context=False), random_batch()
+    in_use = logits_of(model, without)
+    model.train()
+    assert not torch.equal(logits_of(model, without), in_use)
+    model.set_sentence_dropout(0.0)
+    assert torch.equal(logits_of(model, without), in_use)
+    assert not torch.equal(logits_of(model, batch), logits_of(model, batch))
+    assert model.context_dropout.rate == 0.1

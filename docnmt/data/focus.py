@@ -1,0 +1,131 @@
+"""Words that context decides, as step 2 treats them: weighed, told apart within their class, hidden in the source."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import accumulate
+
+import torch
+from torch import Tensor
+
+from docnmt.data.packing import Choice
+from docnmt.data.subwords import Subwords
+
+# ---- Words that a recipe names, found in sentences of pieces ----
+
+
+class NamedWords:
+    """Whole words, in whatever case they are written and whatever pieces they are made of."""
+
+    def __init__(self, words: Sequence[str], subwords: Subwords):
+        self.words = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, words))})(?!\w)", re.IGNORECASE)
+        # Bytes are not put together into characters: a word that is spelt with some is not found.
+        self.written = [piece.decode("utf-8", "replace") for piece in subwords.written()]
+
+    def are_in(self, sentence: Sequence[int]) -> bool:
+        return self.words.search("".join(self.written[piece] for piece in sentence)) is not None
+
+    def places(self, sentence: Sequence[int]) -> list[list[int]]:
+        """The places of each one's pieces, word by word."""
+        written = [self.written[piece] for piece in sentence]
+        ends = list(accumulate(map(len, written)))
+        spans = [match.span() for match in self.words.finditer("".join(written))]
+        return [
+            [i for i, end in enumerate(ends) if begin < end and end - len(written[i]) < stop] for begin, stop in spans
+        ]
+
+
+# ---- Words that count for more than others while step 2 is trained ----
+
+# Words that count for more than others while step 2 is trained: those that context decides, such as his and her.
+#
+# They are few, a few in a hundred, so that they hardly move what is learnt from all words alike.
+
+
+class Focus:
+    """The pieces of the named words have a weight of their own; all others have 1.
+
+    `only`: sentences without any of them are in no batch (though in the contexts of others).
+    """
+
+    def __init__(self, words: Sequence[str], weight: float, only: bool, target: Subwords):
+        self.words, self.weight, self.only = NamedWords(words, target), weight, only
+
+    def weights(self, target: Sequence[int]) -> list[float]:
+        """For each piece of a sentence."""
+        weights = [1.0] * len(target)
+        for word in self.words.places(target):
+            for place in word:
+                weights[place] = self.weight
+        return weights
+
+    def of(self, targets: Sequence[Sequence[int]]) -> Tensor:
+        """For each piece of a batch, with the end mark of each sentence, [target tokens]"""
+        return torch.tensor([weight for target in targets for weight in (*self.weights(target), 1.0)])
+
+
+# ---- Choices between words of one class ----
+
+# Choices between words of one class, such as his, her and its: what context decides where it decides one word.
+#
+# Beside its loss over the whole vocabulary, a word of a class has one over its class alone: -log p(her) / (p(his) +
+# p(her) + p(its)). Unlike a weight on these words it does not teach the model to write more of them.
+
+
+class Choices:
+    """`classes`: the words of each with commas between them. A word may be in several ("her"): then it is told from the
+    words of all of them. Words that are more than one piece are left out, as are those that no other can replace as
+    they are written."""
+
+    def __init__(self, classes: Sequence[str], weight: float, target: Subwords):
+        self.weight = weight
+        named = [[word.strip() for word in words.split(",")] for words in classes]
+        self.words = NamedWords([word for words in named for word in words], target)
+        pieces = {text: piece for piece, text in reversed(list(enumerate(self.words.written)))}
+        self.others: dict[int, list[int]] = {}  # by piece
+        for words in named:
+            for write in (str.lower, str.capitalize, str.upper):
+                for before in ("", " "):
+                    found = [pieces[text] for word in words if (text := before + write(word)) in pieces]
+                    for piece in found:
+                        known = self.others.setdefault(piece, [])
+                        known += [other for other in found if other != piece and other not in known]
+
+    def of(self, targets: Sequence[Sequence[int]], device: torch.device | str = "cpu") -> Choice:
+        """In a batch of sentences, each followed by an end mark."""
+        rows, words, begin = [], [], 0
+        for target in targets:
+            for places in self.words.places(target):
+                others = self.others.get(target[places[0]]) if len(places) == 1 else None
+                if others:
+                    rows.append(begin + places[0])
+                    words.append([target[places[0]], *others])
+            begin += len(target) + 1
+        most = max(map(len, words), default=1)
+        padded = torch.tensor([[*row, *[-1] * (most - len(row))] for row in words], dtype=torch.int64, device=device)
+        padded = padded.view(-1, most)
+        tokens = torch.tensor(rows, dtype=torch.int64, device=device)
+        return Choice(tokens, padded.clamp(min=0), padded >= 0, self.weight)
+
+
+# ---- Words of the source hidden at random ----
+
+# Words of the source hidden at random, so that what they tell has to be found in the context.
+#
+# Fernandes et al. (2021), "Measuring and Increasing Context Usage in Context-Aware Machine Translation", hide any
+# word of the current sentence, none of its context. Ours can hide named words alone: where il and elle are hidden,
+# only the context tells he from she. A hidden word is the unknown word in the place of each of its pieces.
+
+
+class WordDropout:
+    def __init__(self, rate: float, words: Sequence[str], source: Subwords):
+        self.rate, self.unknown = rate, source.unk
+        self.words = NamedWords(words, source) if words else None
+
+    def __call__(self, sentence: Sequence[int]) -> list[int]:
+        """Draws from torch's generator, which the training loop seeds for each batch."""
+        words = [[i] for i in range(len(sentence))] if self.words is None else self.words.places(sentence)
+        hidden = torch.rand(len(words)) < self.rate
+        places = {i for word, gone in zip(words, hidden.tolist(), strict=True) if gone for i in word}
+        return [self.unknown if i in places else piece for i, piece in enumerate(sentence)]
