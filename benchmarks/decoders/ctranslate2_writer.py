@@ -40,7 +40,7 @@ def export(folder: str | Path, out: str | Path, quantization: str = "float32") -
     if loaded.card.model.start != "mark" or loaded.card.model.positions != "vaswani" or loaded.card.model.output_bias:
         raise DocnmtError(
             f"{folder}: is a model of Marian's kind\n"
-            "  Export it with --to marian, and convert that with CTranslate2's own ct2-marian-converter."
+            "  Write it with docnmt export --to marian, and convert that with CTranslate2's own ct2-marian-converter."
         )
     shortlist = Shortlist.read(Path(folder))
     spec = _specification(loaded)

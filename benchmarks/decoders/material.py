@@ -134,7 +134,7 @@ def write_models(folder: Path, size: Size) -> None:
 
 
 def _from_docnmt(folder: Path) -> None:
-    from docnmt.interop.ctranslate2 import export
+    from decoders.ctranslate2_writer import export
 
     for quantization in ("float32", "int8"):
         export(folder / "sentence", folder / quantization, quantization)
@@ -143,7 +143,7 @@ def _from_docnmt(folder: Path) -> None:
 def _from_marian(folder: Path) -> None:
     """Out as Marian's model, from which CTranslate2's own converter takes it, and as transformers'."""
     from ctranslate2.converters import MarianConverter
-    from docnmt.interop.ctranslate2 import vocabulary_map
+    from decoders.ctranslate2_writer import vocabulary_map
 
     from docnmt.engine.shortlist import Shortlist
     from docnmt.interop.exporting import export

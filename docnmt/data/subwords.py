@@ -24,14 +24,18 @@ PAD, BOS, EOS, UNK = 0, 1, 2, 3
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
+def _processor(model: bytes, name: str) -> sentencepiece.SentencePieceProcessor:
+    try:
+        return sentencepiece.SentencePieceProcessor(model_proto=model)
+    except RuntimeError as error:
+        raise DocnmtError(f"{name}: not a SentencePiece model ({error})\n  Give a .model or .spm file.") from None
+
+
 class Subwords:
     """One language's pieces."""
 
     def __init__(self, model: bytes, name: str = "sub-word model"):
-        try:
-            self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
-        except RuntimeError as error:
-            raise DocnmtError(f"{name}: not a SentencePiece model ({error})\n  Give a .model or .spm file.") from None
+        self._processor = _processor(model, name)
         self.model = model
         self.eos = self._processor.eos_id()
         if self.eos < 0:
@@ -146,10 +150,7 @@ class NamedSubwords(Subwords):
     """Pieces looked up by name in a vocabulary; one that is not in it is unknown."""
 
     def __init__(self, model: bytes, vocabulary: Vocabulary, name: str = "sub-word model"):
-        try:
-            self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
-        except RuntimeError as error:
-            raise DocnmtError(f"{name}: not a SentencePiece model ({error})\n  Give a .model or .spm file.") from None
+        self._processor = _processor(model, name)
         self.model, self.vocabulary = model, vocabulary
         self._ids = {piece: i for i, piece in enumerate(vocabulary.pieces)}
         for mark in (END, UNKNOWN):

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cache
-from importlib.resources import files
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 from docnmt.base.errors import DocnmtError
@@ -111,7 +111,7 @@ def _as_pattern(word: str) -> str:
 
 @cache
 def _tables() -> dict[str, Any]:
-    text = files("docnmt.evaluation.probes").joinpath("probe_words.toml").read_text(encoding="utf-8")
+    text = (Path(__file__).parent / "probe_words.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)
 
 

@@ -125,6 +125,7 @@ class Workshop:
         wanted["step.cooldown"] = recipe.sentence.cooling(state.update)
         for key in (*RECORD_SETTINGS, "accumulation"):  # several processes count in the last one, too
             del wanted[f"step.{key}"]
+        wanted = json.loads(json.dumps(wanted))  # as a state has it: lists for tuples
         changed = [key for key, value in wanted.items() if before.get(key, value) != value]
         if changed:
             raise DocnmtError(

@@ -9,11 +9,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import torch
+
 from docnmt.base.errors import DocnmtError
 from docnmt.config import ContextConfig
 from docnmt.interop.found import HUGGING_FACE, MARIAN, Found
 from docnmt.interop.huggingface import download, is_hub_name, is_huggingface_folder, read_huggingface_folder
 from docnmt.interop.marian_folder import is_own_folder, read_own_folder
+from docnmt.model.transformer import DocumentTransformer
 from docnmt.model_folder import ModelCard, save_model
 
 _PAIR = re.compile(r"(?:^|.*[^a-zA-Z])([a-z]{2,3})-([a-z]{2,3})")
@@ -26,6 +29,7 @@ def import_model(source: str, out: str | Path, kind: str = MARIAN, languages: tu
         raise DocnmtError(f"{out}: is there already\n  Give a folder that is not, or remove it.")
     with _as_folder(source) as folder:
         found = _read(folder, source, kind, languages)
+    _check_shapes(found, source)
     languages = _languages(found, source, languages)
     card = ModelCard(found.model, ContextConfig(kind="none"), found.decoding, *languages)
     notes = {"imported_from": source, "arithmetic": kind}
@@ -46,6 +50,19 @@ def _read(folder: Path, source: str, kind: str, languages: tuple[str, str]) -> F
         f"{source}: is no model of Marian (it has neither a .npz nor config.json with weights)\n"
         "  Give a folder or .zip as OPUS-MT releases them, a folder in Hugging Face's layout, or a name on its hub."
     )
+
+
+def _check_shapes(found: Found, source: str) -> None:
+    """The settings and the weights may come from two models."""
+    with torch.device("meta"):
+        made = DocumentTransformer(found.model, ContextConfig(kind="none"), len(found.source), len(found.target))
+    for name, parameter in made.named_parameters():
+        if found.weights[name].shape != parameter.shape:
+            shapes = tuple(found.weights[name].shape), tuple(parameter.shape)
+            raise DocnmtError(
+                f"{source}: {name} has the shape {shapes[0]}, by the settings {shapes[1]}\n"
+                "  Give the settings and the weights of one model."
+            )
 
 
 @contextmanager

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from docnmt.base.errors import BadInput, DocnmtError
-from docnmt.demo import PHENOMENA, ContextWord, DemoDocument, read_context_words, write_demo_corpus
-from docnmt.demo import corpus as generate
+from docnmt.demo import PHENOMENA, ContextWord, DemoDocument, generate, read_context_words, write_demo_corpus
 from docnmt.demo.language import french_surface
 from docnmt.demo.lexicon import (
     BRITISH_AMERICAN,

@@ -145,6 +145,7 @@ def test_float16_and_a_file_of_torch(folders, copied, tmp_path):
         ({"tied-embeddings-all": "false", "tied-embeddings-src": "true"}, "tied-embeddings-src"),
         ({"enc-depth": "1"}, "it has a parameter encoder_l2_"),
         ({"enc-depth": "3"}, "encoder_l3_self_Wq is missing"),
+        ({"transformer-dim-ffn": "64"}, "has the shape (48, 32), by the settings (64, 32)"),
         ({"enc-depth": "two"}, "'two', which is no number"),
     ],
 )

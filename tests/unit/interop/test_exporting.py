@@ -84,12 +84,6 @@ def test_a_model_of_ours_with_marians_arithmetic_goes_out_as_its_sentence_model(
     assert first == [text[:20] for text in other.translate(lines(4), **options)]  # which end each in their own way
 
 
-def test_ctranslate2_has_a_converter_of_its_own_for_these(imported, tmp_path, capsys):
-    _, _, root = imported
-    assert main(["export", "--to", "ctranslate2", str(root / "imported"), str(tmp_path / "out")]) == 2
-    assert "ct2-marian-converter" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("settings", "to", "said"),
     [

@@ -11,7 +11,7 @@ from docnmt.base.errors import SkipBad
 from docnmt.base.lines import CorpusFiles
 from docnmt.corpus.read import detect_format, read_corpus
 
-SHARED = Path(os.environ.get("DOCNMT_SHARED") or Path(__file__).parents[3] / "shared")
+SHARED = Path(os.environ.get("DOCNMT_SHARED") or Path(__file__).parents[4] / "shared")
 DATA = SHARED / "data"
 
 # Documents and pairs as the README of the data tells them, and the bad places known to be in them.

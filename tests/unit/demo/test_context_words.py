@@ -3,8 +3,7 @@
 import pytest
 
 from docnmt.base.errors import DocnmtError
-from docnmt.demo import ContextWord
-from docnmt.demo import corpus as generate
+from docnmt.demo import ContextWord, generate
 from docnmt.demo.run import accuracy, is_right
 from docnmt.document import Document
 from docnmt.evaluation.controls import shuffled

@@ -86,7 +86,7 @@ def test_the_loss_with_a_bias_is_that_with_one_input_more(smoothing):
     torch.manual_seed(0)
     states, weight, bias = (torch.randn(*size, requires_grad=True) for size in ((9, 4), (7, 4), (7,)))
     targets = torch.randint(7, (9,))
-    loss, log_p = smoothed_cross_entropy(states, weight, targets, smoothing, bias)
+    loss, log_p = smoothed_cross_entropy(states, weight, targets, smoothing, bias=bias)
     wider = torch.cat([states, torch.ones(9, 1)], 1), torch.cat([weight, bias[:, None]], 1)
     expected, expected_log_p = smoothed_cross_entropy(*wider, targets, smoothing)
     torch.testing.assert_close((loss, log_p), (expected, expected_log_p))
