@@ -53,14 +53,19 @@ OTHER_CHOICE = {
     "kind": "none",
     "integration": "encoder",
     "connection": "residual",
-    "start": "sentence",
     "metric": "bleu",
     "corpora": "documents",
     "context_from": "none",
     "start_from": "elsewhere",
     "device": "cuda",
     "heads": 4,
+    "activation": "swish",
+    "positions": "marian",
+    "search": "marian",
+    "representation": "encoder",
+    "base_dropout": 0.2,
 }
+STARTS = {"model": "zero", "context": "sentence"}
 
 
 def other(name: str, value: Any) -> Any:
@@ -82,7 +87,8 @@ def every_change(*sections: str) -> list[tuple[str, Recipe]]:
         for field in fields(part):
             if (section, field.name) == ("model", "kind"):  # does not go with every context: see below
                 continue
-            changed = replace(part, **{field.name: other(field.name, getattr(part, field.name))})
+            value = STARTS[section] if field.name == "start" else other(field.name, getattr(part, field.name))
+            changed = replace(part, **{field.name: value})
             changes.append((f"{section}.{field.name}", replace(Recipe(), **{section: changed})))
     return changes
 
