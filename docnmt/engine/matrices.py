@@ -1,32 +1,26 @@
 """Products with matrices that do not change any more: packed once, used often.
 
-int8 is the accelerator's product, or where there is none torch's own dynamic kernels. Weights have one scale a row in
-both; inputs have one scale a row in the accelerator's, so that no row depends on those beside it, and one scale a
-product in torch's. Everything that knows of them is in this file.
+int8 is the accelerator's product: weights and inputs have one scale a row, so that no row depends on those beside it.
+Without the accelerator the same rounded weights are multiplied in float32.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
-from typing import Any
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from docnmt.engine.native import ACTIVATIONS as IN_C
-from docnmt.engine.native import DEPTH, Accelerator, Packed, accelerator, quantize
+from docnmt.engine.native import DEPTH, Accelerator, Packed, accelerator, dequantize, quantize
 from docnmt.model.layers import ACTIVATIONS
 
 Matrix = Callable[[Tensor], Tensor]  # [rows, inputs] -> [rows, outputs]
 
-KERNELS = NARROW, WIDE = "fbgemm", "onednn"  # torch has both; which is faster depends on the matrix
-
 
 def has_int8() -> bool:
-    """Whether there are int8 kernels for this processor."""
-    return _fast() is not None or set(KERNELS) <= set(torch.backends.quantized.supported_engines)
+    """Whether there is an int8 product for this processor."""
+    return _fast() is not None
 
 
 def _fast() -> Accelerator | None:
@@ -49,7 +43,7 @@ class QuantizedRows:
         if self.fast is not None:
             return Int8Matrix(self.fast, self.fast.pack(self.values, self.scales, bias, chosen), activation)
         rows = slice(None) if chosen is None else chosen
-        return TorchInt8Matrix(self.values[rows], self.scales[rows], bias, activation)
+        return FloatMatrix(dequantize(self.values[rows], self.scales[rows]), bias, activation)
 
 
 class FloatMatrix:
@@ -73,19 +67,6 @@ class Int8Matrix:
         return ACTIVATIONS[self.activation](self.fast.product(self.packed, x))
 
 
-class TorchInt8Matrix:
-    def __init__(self, values: Tensor, scales: Tensor, bias: Tensor | None, activation: str):
-        self.packed = _packed(values, scales, bias)
-        kernels, relu = torch.ops.quantized, activation == "relu"
-        self.product = (kernels.linear_relu_dynamic if relu else kernels.linear_dynamic).default
-        self.activation = "" if relu else activation
-
-    def __call__(self, x: Tensor) -> Tensor:
-        # Inputs use 7 of 8 bits: without it the sums of pairs overflow on processors that add them in 16 bits.
-        y = self.product(x, self.packed, True)
-        return ACTIVATIONS[self.activation](y) if self.activation else y
-
-
 def pack(weight: Tensor, bias: Tensor | None, int8: bool, activation: str = "") -> Matrix:
     """x -> x weight^T + bias, and what the activation makes of it."""
     return QuantizedRows(weight).matrix(bias, activation) if int8 else FloatMatrix(weight, bias, activation)
@@ -103,14 +84,3 @@ class Softmax:
         if isinstance(self.rows, QuantizedRows):
             return self.rows.matrix(bias, chosen=words)
         return FloatMatrix(self.rows if words is None else self.rows[words], bias)
-
-
-def _packed(values: Tensor, scales: Tensor, bias: Tensor | None) -> Any:
-    outputs, inputs = values.shape
-    torch.backends.quantized.engine = WIDE if outputs >= 2 * inputs else NARROW
-    zeros = torch.zeros_like(scales, dtype=torch.int64)
-    with warnings.catch_warnings():
-        # torch warns that quantized tensors will go; the kernel stays, and this is how it takes its weights today.
-        warnings.filterwarnings("ignore", message=".*quantized tensor.*")
-        quantized = torch._make_per_channel_quantized_tensor(values, scales.double(), zeros, 0)
-        return torch.ops.quantized.linear_prepack(quantized, bias)

@@ -44,7 +44,6 @@ needs_accelerator = pytest.mark.skipif(accelerator() is None, reason="no C compi
 needs_compiled = pytest.mark.skipif(
     accelerator() is None or not accelerator().has_int8, reason="no int8 product of the accelerator's for this machine"
 )
-KERNELS = ["torch", pytest.param("accelerator", marks=needs_compiled)]
 HEADS = [4, pytest.param(2, marks=needs_accelerator)]  # of four numbers, in torch alone, and of eight, accelerated
 ALL_CONTEXTS = [
     ContextConfig(integration=integration, connection=connection, start=start)
@@ -127,19 +126,11 @@ def test_the_accelerator_is_used_where_heads_allow_it():
 # ---- int8 ----
 
 
-@pytest.fixture(params=KERNELS)
-def rows_of(request, monkeypatch):
-    if request.param == "torch":
-        monkeypatch.setattr("docnmt.engine.matrices.accelerator", lambda: None)
-    if not has_int8():
-        pytest.skip("there is no int8 kernel for this processor")
-    return QuantizedRows
-
-
-def test_an_int8_product_is_off_by_the_rounding_of_its_input_alone(rows_of):
+@needs_compiled
+def test_an_int8_product_is_off_by_the_rounding_of_its_input_alone():
     generator = torch.Generator().manual_seed(1)
     weight, x = torch.randn(48, 64, generator=generator), torch.randn(32, 64, generator=generator)
-    rows, bias = rows_of(weight), torch.randn(48, generator=generator)
+    rows, bias = QuantizedRows(weight), torch.randn(48, generator=generator)
     exact = x @ dequantize(rows.values, rows.scales).T + bias
     step = (x.max() - x.min()) / 127  # of an input with seven bits
     bound = 0.5 * step * dequantize(rows.values, rows.scales).abs().sum(dim=1) + 1e-4
@@ -147,9 +138,19 @@ def test_an_int8_product_is_off_by_the_rounding_of_its_input_alone(rows_of):
     assert torch.equal(rows.matrix(bias, "relu")(x), rows.matrix(bias)(x).relu())
 
 
-def test_large_products_do_not_overflow(rows_of):
+def test_without_the_accelerator_the_rounded_weights_are_multiplied_in_float32(monkeypatch):
+    monkeypatch.setattr("docnmt.engine.matrices.accelerator", lambda: None)
+    assert not has_int8()
+    generator = torch.Generator().manual_seed(1)
+    weight, x = torch.randn(48, 64, generator=generator), torch.randn(32, 64, generator=generator)
+    rows = QuantizedRows(weight)
+    assert torch.equal(rows.matrix(None)(x), x @ dequantize(rows.values, rows.scales).T)
+
+
+@needs_compiled
+def test_large_products_do_not_overflow():
     weight = torch.full((8, 512), 3.0)
-    assert rows_of(weight).matrix(None)(torch.full((4, 512), 5.0)) == pytest.approx(7680, rel=0.01)
+    assert QuantizedRows(weight).matrix(None)(torch.full((4, 512), 5.0)) == pytest.approx(7680, rel=0.01)
 
 
 @needs_compiled
