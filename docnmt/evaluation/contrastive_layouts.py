@@ -1,11 +1,11 @@
 """The layouts public contrastive sets come in, told apart by their content, turned into docnmt's own fields.
 
-docnmt     JSON lines (contrastive.py)
+docnmt     JSON lines (contrastive_items.py)
 contrapro  ContraPro (Müller et al. 2018) and the English-French sets of Lopes et al. (2020): a JSON list; the contexts
            are in the documents
 bawden     Bawden et al. (2018), anaphora and lexical choice: a JSON object of blocks
 voita      Voita et al. (2019), consistency: a JSON list of passages
-ctxpro     ctxpro (Wicks and Post 2023): a JSON list that names the word a translation must have (ctxpro.py)
+ctxpro     ctxpro (Wicks and Post 2023): a JSON list that names the word a translation must have (contrastive_ctxpro.py)
 """
 
 from __future__ import annotations

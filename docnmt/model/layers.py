@@ -1,6 +1,6 @@
 """The parts that Vaswani et al. (2017) gave: attention, feed-forward, residual connection, embeddings.
 
-All work on packed rows, [tokens, width] (see segments.py). Post-norm, as the paper.
+All work on packed rows, [tokens, width] (see data/packing.py). Post-norm, as the paper.
 """
 
 from __future__ import annotations

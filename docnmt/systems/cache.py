@@ -1,5 +1,5 @@
 """Kuang et al. (2017), "Cache-based Document-level Neural Machine Translation", on the Transformer;
-rnnsearch_cache.py puts it on RNNsearch, its authors' base.
+the end of this file puts it on RNNsearch, its authors' base.
 
 The cache of a sentence holds words of the translations before it, first in first out (the dynamic cache), and words of
 its topic (the topic cache, see topics.py). At step t
@@ -194,7 +194,7 @@ SYSTEM = System(CacheTransformer, rule=lambda _: MemoryRule, state=CacheState, l
 
 # ---- Kuang et al ----
 
-# Kuang et al. (2017) on RNNsearch, the base it was made for: cache.py with s_t the state of the decoder's GRU.
+# Kuang et al. (2017) on RNNsearch, the base it was made for, with s_t the state of the decoder's GRU.
 
 
 class CacheRNNsearch(CacheModel, RNNsearch):
