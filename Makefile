@@ -37,11 +37,11 @@ benchmarks: .venv/installed-dev
 	touch $@
 
 # Installed again only when what is to be installed has changed.
-.venv/installed: pyproject.toml constraints.txt | .venv/made
+.venv/installed: pyproject.toml setup.py constraints.txt $(wildcard docnmt/engine/csrc/*) | .venv/made
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable .
 	touch $@
 
-.venv/installed-dev: pyproject.toml constraints.txt .venv/installed | .venv/made
+.venv/installed-dev: .venv/installed | .venv/made
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
 

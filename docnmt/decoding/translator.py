@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -48,6 +49,7 @@ from docnmt.decoding.units import (
 from docnmt.document import ContextSpec, Document, ParallelDocument, context_positions
 from docnmt.engine import Engine, EngineState
 from docnmt.engine.matrices import has_int8
+from docnmt.engine.native import MISSING, accelerator
 from docnmt.engine.shortlist import Shortlist
 from docnmt.model.transformer import DocumentTransformer
 from docnmt.model_folder import LoadedModel, choose_device, load_model
@@ -83,6 +85,8 @@ class Translator:
         """The model packed for decoding on a CPU; None where it is another kind of model, or elsewhere."""
         if type(self.model) is not DocumentTransformer or self.device.type != "cpu":
             return None
+        if accelerator() is None:
+            warnings.warn(MISSING, stacklevel=2)
         return Engine(self.model, self.int8 and has_int8(), self.shortlist)
 
     def way(self, options: Options) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import threading
+import importlib
 from collections.abc import Collection, Mapping, Sequence
 from ctypes import byref, c_float, c_long, c_void_p
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import torch
@@ -14,7 +15,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from docnmt.base.errors import DocnmtError
-from docnmt.engine.build import built
 
 # ---- Matrices in eight bits ----
 
@@ -109,7 +109,7 @@ class Layer(ctypes.Structure):
 
 
 class Packed(NamedTuple):
-    """An int8 matrix in the order that products.c reads it."""
+    """An int8 matrix in the order that products.h reads it."""
 
     panels: Tensor
     scales: Tensor
@@ -162,15 +162,20 @@ class Keys(NamedTuple):
 
 
 class Accelerator:
-    def __init__(self, functions: ctypes.CDLL):
-        self.functions = functions
+    """The functions of one level: what the processor has (csrc/module.c)."""
+
+    def __init__(self, library: ctypes.CDLL, level: str):
+        self.library, self.level = library, level
         for name in FUNCTIONS:
-            getattr(functions, name).restype = None
-        for name in ("int8_room", "step_room", "size_of_matrix", "size_of_memory", "size_of_layer"):
-            getattr(functions, name).restype = c_long
+            getattr(library, f"{name}_{level}").restype = None
+        for name in ("int8_room", "step_room"):
+            getattr(library, f"{name}_{level}").restype = c_long
         for name, structure in (("matrix", Matrix), ("memory", Memory), ("layer", Layer)):
-            assert getattr(functions, f"size_of_{name}")() == ctypes.sizeof(structure), name
-        self.has_int8 = bool(functions.has_int8())
+            assert getattr(library, f"size_of_{name}")() == ctypes.sizeof(structure), name
+        self.functions = SimpleNamespace(
+            **{name: getattr(library, f"{name}_{level}") for name in (*FUNCTIONS, "int8_room", "step_room", "has_int8")}
+        )
+        self.has_int8 = bool(self.functions.has_int8())
 
     def put(self, projected: Tensor, keys: Tensor, values: Tensor, slots: Tensor, place: int, beam: int) -> None:
         _, heads, room, size = keys.shape
@@ -217,7 +222,7 @@ class Accelerator:
         return totals, origins, found
 
     def in_16_bits(self, values: Tensor, scales: Tensor) -> tuple[Tensor, Tensor]:
-        """The same int8 matrix, such that sixteen bits hold the sum of four products that products.c adds there,
+        """The same int8 matrix, such that sixteen bits hold the sum of four products that products.h adds there,
         whatever the input. Rows that need it become coarser, by less than one bit."""
         values, scales = values.contiguous(), scales.contiguous()
         assert values.shape[1] % DEPTH == 0
@@ -290,16 +295,29 @@ def _longs(*numbers: int) -> Sequence[c_long]:
     return [c_long(number) for number in numbers]
 
 
-_lock = threading.Lock()
-
-
-def accelerator() -> Accelerator | None:
-    """None where it cannot be built. The same for all, whoever asks first."""
-    with _lock:
-        return _found()
+MISSING = (
+    "docnmt is installed without its C extension: translation is slower, and int8 models are multiplied in float32\n"
+    "  Install GCC or Clang, then docnmt again: pip install --force-reinstall --no-deps . (docs/speed.md)"
+)
 
 
 @functools.cache
-def _found() -> Accelerator | None:
-    functions = built()
-    return None if functions is None else Accelerator(functions)
+def accelerators() -> dict[str, Accelerator]:
+    """Those that this processor can run, by their levels, best first; none where the extension was not built."""
+    try:
+        module = importlib.import_module("docnmt.engine._accelerator")
+    except ImportError:
+        return {}
+    library = ctypes.CDLL(module.__file__)
+    try:
+        return {level: Accelerator(library, level) for level in module.levels}
+    except (AttributeError, AssertionError):
+        raise DocnmtError(
+            f"{module.__file__}: the C extension is that of another version of docnmt\n"
+            "  Build it again: pip install -e . (or, in place, python setup.py build_ext --inplace)"
+        ) from None
+
+
+def accelerator() -> Accelerator | None:
+    """The best one."""
+    return next(iter(accelerators().values()), None)

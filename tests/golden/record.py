@@ -8,16 +8,17 @@ import json
 import math
 import platform
 import re
-import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import torch
 
+BUILT = find_spec("docnmt.engine._accelerator") is not None  # the C extension
 HERE = Path(__file__).parent
 RECORDS = HERE / "records"
 Found = Iterator[tuple[str, Any]]  # names and values: text, bytes, or what JSON can say
@@ -123,7 +124,7 @@ def machine() -> dict[str, str]:
         "processor": f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()}",
         "torch": torch.__version__,
         "python": ".".join(map(str, sys.version_info[:2])),
-        "compiler": str(bool(shutil.which("cc") or shutil.which("gcc"))),
+        "compiler": str(BUILT),  # whether one built the C extension
     }
 
 
@@ -159,4 +160,6 @@ def told(source: Source, case: str) -> str:
     folder = Path(tempfile.mkdtemp(prefix="docnmt-golden-"))
     write_texts(folder, source.name, {name: records[name] for name in wrong if name in records})
     lines = [f"  {name}: {said}" for name, said in sorted(wrong.items())]
+    if not BUILT:
+        lines.append("The C extension is not built, and they were made with it: python setup.py build_ext --inplace")
     return "\n".join([f"{len(wrong)} records of {source.name} differ; the new texts are in {folder}", *lines])

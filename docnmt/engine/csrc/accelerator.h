@@ -1,5 +1,5 @@
-/* What a step of decoding computes. Built by build.py with whatever compiler there is (GCC or Clang: it uses their vector
-   types), called through ctypes; structures.py has the same structures. */
+/* What a step of decoding works on; native.py has the same structures. An extension that setup.py builds, with GCC or Clang:
+   it uses their vector types. */
 
 #pragma once
 
@@ -7,7 +7,7 @@
 
 #define COLUMNS 16 /* outputs of a panel */
 
-/* An int8 matrix, packed by packing.c for products.c. */
+/* An int8 matrix, packed by packing.h for products.h. */
 typedef struct {
     const int8_t *panels;
     const float *scales, *bias;
@@ -42,15 +42,5 @@ typedef struct {
     long context, activation;
 } layer;
 
-void attend(const float *query, long stride, const float *keys, const float *values, const int32_t *slots,
-            const int32_t *counts, const int32_t *places, long longest, long sentences, long beam, long heads, long size,
-            long room, float *weights, float *out);
-void put(const float *projected, float *keys, float *values, const int32_t *slots, long place, long sentences, long beam,
-         long heads, long size, long room);
-
+/* What int8_product does with its sums: the activations are those of feed-forward layers. */
 enum { SET, SET_POSITIVE, SET_SWISH, ADD };
-
-/* out [rows, outputs] = x by^T + bias; or what is negative of it as zero, if SET_POSITIVE; or it times sigmoid(it), if
-   SET_SWISH; or, if ADD, added to what out was. x: rows of `stride` numbers; bytes: int8_room for the quantized x. */
-void int8_product(const matrix *by, const float *x, long stride, long rows, long how, uint8_t *bytes, float *out);
-long int8_room(long rows, long inputs);

@@ -8,7 +8,7 @@ import torch
 from docnmt.decoding.beam import BLOCK, best_continuations, in_torch
 from docnmt.engine.native import accelerator
 
-needs_accelerator = pytest.mark.skipif(accelerator() is None, reason="no C compiler for the accelerator")
+needs_accelerator = pytest.mark.skipif(accelerator() is None, reason="the C extension is not built")
 WAYS = [in_torch, pytest.param(best_continuations, marks=needs_accelerator)]
 
 

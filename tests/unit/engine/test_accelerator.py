@@ -1,74 +1,49 @@
-"""The accelerator: built where it can be, gone without where it cannot."""
+"""The accelerator: a level for each kind of processor, gone without where the extension was not built."""
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+import sys
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docnmt.engine import build
-from docnmt.engine.native import LANES, MOST_OF_FOUR, accelerator, quantize
+import docnmt.engine
+from docnmt.data.batches import pack
+from docnmt.decoding.translator import Translator
+from docnmt.engine import Engine, EngineState
+from docnmt.engine.native import ACTIVATIONS, LANES, MOST_OF_FOUR, accelerator, accelerators, quantize
+from tests.builders import SOURCE_WORDS, loaded_model, make_model, random_sentences, with_end
 
-needs_accelerator = pytest.mark.skipif(accelerator() is None, reason="no C compiler for the accelerator")
-needs_int8 = pytest.mark.skipif(
-    accelerator() is None or not accelerator().has_int8, reason="no int8 product of the accelerator's for this machine"
-)
-
-
-@pytest.fixture
-def afresh(monkeypatch, tmp_path):
-    """As if nothing had been built yet."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    return tmp_path
+needs_accelerator = pytest.mark.skipif(accelerator() is None, reason="the C extension is not built")
+INT8 = [each for each in accelerators().values() if each.has_int8]
+needs_int8 = pytest.mark.skipif(not INT8, reason="no int8 product of the extension's for this machine")
 
 
-def test_without_a_compiler_there_is_none(afresh, monkeypatch):
-    monkeypatch.setattr(build.shutil, "which", lambda name: None)
-    assert build.built() is None
-
-
-def test_a_compiler_that_fails_is_as_good_as_none(afresh, monkeypatch):
-    monkeypatch.setattr(build.shutil, "which", lambda name: "/bin/false")
-    assert build.built() is None
-
-
-def test_a_cache_that_cannot_be_written_is_no_error(afresh, monkeypatch):
-    (afresh / "file").write_text("in the way")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(afresh / "file"))
-    assert build.built() is None
-
-
-def test_without_its_sources_there_is_none(afresh, monkeypatch):
-    monkeypatch.setattr(build, "FOLDER", afresh)
-    assert build.built() is None
-
-
-def test_without_a_home_there_is_none(monkeypatch):
-    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-
-    def no_home():
-        raise RuntimeError("Could not determine home directory.")
-
-    monkeypatch.setattr(build.Path, "home", no_home)
-    assert build.built() is None
+def test_without_the_extension_there_is_none_and_translators_say_so(monkeypatch):
+    monkeypatch.setitem(sys.modules, "docnmt.engine._accelerator", None)
+    accelerators.cache_clear()
+    try:
+        assert accelerator() is None
+        with pytest.warns(UserWarning, match="without its C extension: translation is slower(.|\n)*pip install"):
+            engine = Translator(replace(loaded_model(), int8=True)).engine
+        assert engine.accelerator is None and not engine.int8
+    finally:
+        accelerators.cache_clear()
 
 
 @needs_accelerator
-def test_many_may_build_it_at_once(afresh):
-    with ThreadPoolExecutor(3) as pool:
-        assert all(pool.map(lambda _: build.built(), range(3)))
-    assert len(list((afresh / "docnmt").iterdir())) == 1
+def test_nothing_is_compiled_or_looked_for_when_docnmt_runs():
+    """The extension lies in the package, and nowhere else."""
+    assert Path(accelerator().library._name).parent == Path(docnmt.engine.__file__).parent
 
 
 @needs_accelerator
-def test_it_is_built_once(afresh, monkeypatch):
-    assert build.built() is not None
-    (built,) = (afresh / "docnmt").iterdir()
-    monkeypatch.setattr(build.subprocess, "run", None)  # would raise
-    assert build.built() is not None and list((afresh / "docnmt").iterdir()) == [built]
+def test_every_processor_has_a_level():
+    assert list(accelerators())[-1] == "portable" and not accelerators()["portable"].has_int8
 
 
 @needs_accelerator
@@ -152,6 +127,10 @@ def test_a_product_is_that_of_whole_numbers(rows, outputs, eights, seed):
     assert found.double() == pytest.approx(expected, rel=1e-5, abs=1e-5 * float(expected.abs().max()))
     assert torch.equal(accelerator().product(accelerator().pack(values, scales, bias), x, "relu"), found.relu())
     assert torch.equal(accelerator().product(accelerator().pack(values, scales, bias), x[-1:]), found[-1:])
+    for other in INT8[1:]:
+        for activation in ACTIVATIONS:
+            expected = accelerator().product(accelerator().pack(values, scales, bias), x, activation)
+            assert torch.equal(other.product(other.pack(values, scales, bias), x, activation), expected)
 
 
 @needs_int8
@@ -171,6 +150,22 @@ def test_rows_of_zeros_give_the_bias_and_rows_that_are_no_numbers_give_none():
     assert torch.equal(found[0], bias) and torch.equal(found[4], bias)
     assert found[1] == pytest.approx(x[1] @ (values * scales[:, None]).T + bias, rel=1e-4, abs=1e-4)
     assert found[2:4].isnan().all()
+
+
+@pytest.mark.skipif(len(INT8) < 2, reason="this processor has one level alone")
+def test_all_levels_give_the_same_bits(monkeypatch):
+    """So a machine with newer instructions writes what an older one writes: here whole steps of an int8 decoder."""
+    model, sources = make_model(heads=2), pack(with_end(random_sentences(9, SOURCE_WORDS, longest=11, seed=3)))
+    contexts = pack(random_sentences(9, SOURCE_WORDS, longest=20, seed=4))
+    found = []
+    for level in INT8:
+        for module in ("engine", "matrices"):
+            monkeypatch.setattr(f"docnmt.engine.{module}.accelerator", lambda level=level: level)
+        engine = Engine(model, int8=True)
+        assert engine.compiled is not None and engine.accelerator is level
+        state, words = EngineState(engine, engine.encode(sources, contexts), beam=3), torch.arange(27) % 7
+        found.append(torch.stack([state.logits(words) for _ in range(12)]))
+    assert all(torch.equal(found[0], other) for other in found[1:])
 
 
 @needs_accelerator

@@ -40,7 +40,7 @@ from tests.builders import (
 )
 
 needs_int8 = pytest.mark.skipif(not has_int8(), reason="there is no int8 kernel for this processor")
-needs_accelerator = pytest.mark.skipif(accelerator() is None, reason="no C compiler for the accelerator")
+needs_accelerator = pytest.mark.skipif(accelerator() is None, reason="the C extension is not built")
 needs_compiled = pytest.mark.skipif(
     accelerator() is None or not accelerator().has_int8, reason="no int8 product of the accelerator's for this machine"
 )

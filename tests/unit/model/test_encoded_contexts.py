@@ -41,7 +41,7 @@ from tests.builders import (
 from tests.every_system import briefly_trained
 
 ENCODED = "attention-encoder-states"  # in tests/every_system.py
-HEADS = [4, pytest.param(2, marks=pytest.mark.skipif(accelerator() is None, reason="no C compiler"))]
+HEADS = [4, pytest.param(2, marks=pytest.mark.skipif(accelerator() is None, reason="the C extension is not built"))]
 
 
 def encoded(**settings: object) -> ContextConfig:

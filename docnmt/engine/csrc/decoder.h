@@ -1,12 +1,9 @@
 /* The decoder's layers for the next word of all hypotheses, int8. The same as engine/layers.py, in one call. */
 
+#pragma once
+
 #include "accelerator.h"
 #include "vectors.h"
-
-/* calls.py compares them with its own. */
-long size_of_matrix(void) { return sizeof(matrix); }
-long size_of_memory(void) { return sizeof(memory); }
-long size_of_layer(void) { return sizeof(layer); }
 
 /* x [rows, width], in place */
 static void normalize(const norm *by, float *x, long rows, long width) {

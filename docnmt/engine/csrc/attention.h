@@ -1,5 +1,7 @@
 /* Attention of hypotheses to the words of their sentence, its context, or their own past, in one pass over memory. */
 
+#pragma once
+
 #include "accelerator.h"
 #include "vectors.h"
 

@@ -1,5 +1,7 @@
 /* The best next words of a sentence's hypotheses. */
 
+#pragma once
+
 #include "vectors.h"
 
 #define BLOCK 64 /* words */

@@ -1,18 +1,18 @@
-/* int8 matrices in the order in which products.c reads them. */
+/* int8 matrices in the order in which products.h reads them. */
+
+#pragma once
 
 #include "accelerator.h"
 #include "vectors.h"
 
-#ifdef __AVX2__
-#include <immintrin.h>
-
+#ifdef TILE
 /* Of eight weights, none negative, the sums of 0, 1, 4, 5 and of 2, 3, 6, 7; what stands behind these two is smaller. */
 static inline __m128i fours(__m128i eight) {
     __m128i pairs = _mm_maddubs_epi16(eight, _mm_set1_epi8(1));
     return _mm_add_epi16(pairs, _mm_srli_epi64(pairs, 32));
 }
 
-/* Of each row the largest sum of four weights of one sign among those that products.c adds in sixteen bits. */
+/* Of each row the largest sum of four weights of one sign among those that products.h adds in sixteen bits. */
 void most_of_four(const int8_t *values, long rows, long inputs, int32_t *most) {
     for (long r = 0; r < rows; r++, values += inputs) {
         __m128i largest = _mm_setzero_si128();
@@ -29,7 +29,7 @@ void most_of_four(const int8_t *values, long rows, long inputs, int32_t *most) {
 void most_of_four(const int8_t *values, long rows, long inputs, int32_t *most) {}
 #endif
 
-/* Some rows of a matrix, or all where `chosen` is null, as panels and sums (see products.c). The rest of the last panel is
+/* Some rows of a matrix, or all where `chosen` is null, as panels and sums (see products.h). The rest of the last panel is
    zeros already. */
 void pack_rows(const int8_t *values, const int64_t *chosen, long rows, long inputs, int32_t *panels, int32_t *sums) {
     for (long r = 0; r < rows; r++) {
