@@ -42,7 +42,7 @@ def export(folder: str | Path, out: str | Path, quantization: str = "float32") -
             f"{folder}: is a model of Marian's kind\n"
             "  Write it with docnmt export --to marian, and convert that with CTranslate2's own ct2-marian-converter."
         )
-    shortlist = Shortlist.read(Path(folder))
+    shortlist = Shortlist.read(Path(folder), loaded.source, loaded.target)
     spec = _specification(loaded)
     spec.validate()
     spec.optimize(quantization=quantization)

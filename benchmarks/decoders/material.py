@@ -150,7 +150,8 @@ def _from_marian(folder: Path) -> None:
 
     for layout in ("marian", "huggingface"):
         export(folder / "sentence", folder / layout, layout)
-    subwords, shortlist = Subwords.load(folder / "sentence" / "source.spm"), Shortlist.read(folder / "sentence")
+    subwords = Subwords.load(folder / "sentence" / "source.spm")
+    shortlist = Shortlist.read(folder / "sentence", subwords, subwords)
     assert shortlist is not None
     listed = folder / "vmap.txt"
     listed.write_text("".join(f"{line}\n" for line in vocabulary_map(shortlist, subwords, subwords)), encoding="utf-8")

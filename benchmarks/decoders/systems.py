@@ -201,7 +201,7 @@ class Docnmt:
         from docnmt.model_folder import load_model
 
         loaded = load_model(folder / ("document" if system.context else "sentence"))
-        shortlist = Shortlist.read(folder / "sentence") if system.shortlist else None
+        shortlist = Shortlist.read(folder / "sentence", loaded.source, loaded.target) if system.shortlist else None
         self.engine = Engine(loaded.model, int8=system.int8, shortlist=shortlist)  # type: ignore[arg-type]
         self.context = system.context
 

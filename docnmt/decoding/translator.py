@@ -371,4 +371,5 @@ def _phrases(document: Document, glossary: Glossary | None) -> list[tuple[Phrase
 
 def load(folder: str | Path, device: str = "auto") -> Translator:
     """Loads a model folder for translating and scoring."""
-    return Translator(load_model(folder, choose_device(device)), Shortlist.read(Path(folder)))
+    loaded = load_model(folder, choose_device(device))
+    return Translator(loaded, Shortlist.read(Path(folder), loaded.source, loaded.target))

@@ -240,6 +240,8 @@ class Accelerator:
     def pack(self, values: Tensor, scales: Tensor, bias: Tensor | None, chosen: Tensor | None = None) -> Packed:
         """values: int8 [outputs, inputs], as in_16_bits leaves them; scales, bias [outputs]; all rows or the chosen"""
         chosen = None if chosen is None else chosen.long().contiguous()
+        if chosen is not None and len(chosen) and not 0 <= int(chosen.min()) <= int(chosen.max()) < len(values):
+            raise IndexError(f"rows {int(chosen.min())} to {int(chosen.max())} of a matrix with {len(values)}")
         inputs, outputs = values.shape[1], len(values if chosen is None else chosen)
         room = -outputs % COLUMNS  # of the last panel
         panels = torch.zeros((outputs + room) * inputs // 4, dtype=torch.int32)

@@ -249,23 +249,37 @@ class Shortlist:
             file.write(content)
 
     @classmethod
-    def read(cls, folder: Path) -> Shortlist | None:
-        """That of a model folder; None where it has none."""
+    def read(cls, folder: Path, source: Subwords, target: Subwords) -> Shortlist | None:
+        """That of a model folder with these sub-words; None where it has none."""
         path = folder / FILE
         if not path.exists():
             return None
         try:
             with safe_open(path, "numpy") as file:
                 key = (file.metadata() or {}).get("subwords")
-                shortlist = cls(file.get_tensor("always"), file.get_tensor("lexicon"))
-        except (OSError, SafetensorError) as error:
+                always, lexicon = (file.get_tensor(name) for name in ("always", "lexicon"))
+        except (OSError, SafetensorError, TypeError) as error:
             raise DocnmtError(f"{path}: damaged ({error})\n  Run docnmt shortlist again, or delete the file.") from None
         if key != subwords_key(folder):
             raise DocnmtError(
                 f"{path}: was made for other sub-words than the model's\n"
                 "  Run docnmt shortlist for this model, or delete the file."
             )
-        return shortlist
+        if problem := _problem(always, lexicon, source, target):
+            raise DocnmtError(f"{path}: damaged ({problem})\n  Run docnmt shortlist again, or delete the file.")
+        return cls(always, lexicon)
+
+
+def _problem(always: NDArray, lexicon: NDArray, source: Subwords, target: Subwords) -> str:
+    """Why these tables are no shortlist of these sub-words; empty if they are one."""
+    if always.dtype != np.int32 or lexicon.dtype != np.int32 or (always.ndim, lexicon.ndim) != (1, 2):
+        return f"tables of {always.dtype} {list(always.shape)} and {lexicon.dtype} {list(lexicon.shape)}"
+    if len(lexicon) != len(source):
+        return f"{len(lexicon):,} source pieces, where the model has {len(source):,}"
+    for table in (always, lexicon):
+        if table.size and not 0 <= table.min() <= table.max() < len(target):
+            return f"piece {table.min() if table.min() < 0 else table.max():,} of {len(target):,} target pieces"
+    return "" if target.eos in always else "sentences could not end: the end mark is missing"
 
 
 def subwords_key(folder: Path) -> str:

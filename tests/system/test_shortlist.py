@@ -27,6 +27,10 @@ def source_lines(tiny: Tiny, count: int = 40) -> list[str]:
     return [line for line in text.splitlines() if line][:count]
 
 
+def read(folder: Path) -> Shortlist | None:
+    return Shortlist.read(folder, *(Subwords.load(folder / f"{side}.spm") for side in ("source", "target")))
+
+
 def test_the_recipe_names_what_to_learn_from_and_what_to_try_it_on(tiny: Tiny, model, tmp_path):
     done = command(
         *("shortlist", model, tiny.recipe, "--frequent", 30, "--candidates", 8, "--json", tmp_path / "figures.json")
@@ -38,7 +42,7 @@ def test_the_recipe_names_what_to_learn_from_and_what_to_try_it_on(tiny: Tiny, m
     assert (chosen["frequent"], chosen["candidates"]) == (30, 8)
     assert chosen["sentence"]["covered"] > 0.97
     assert chosen["sentence"]["pieces"] < chosen["batch_of_32"]["pieces"] < 400
-    shortlist = Shortlist.read(model)
+    shortlist = read(model)
     assert shortlist is not None
     assert len(shortlist.always) == 30
 
@@ -57,8 +61,8 @@ def test_into_another_model_of_the_same_subwords(tiny: Tiny, models, model, tmp_
     document = Path(shutil.copytree(models["document"], tmp_path / "document"))
     done = command("shortlist", model, tiny.folder / "corpus" / "train.tsv", "-o", document)
     assert done.code == 0, done.err
-    assert Shortlist.read(document) is not None
-    assert Shortlist.read(model) is None
+    assert read(document) is not None
+    assert read(model) is None
 
 
 def test_what_cannot_be_done_is_said(tiny: Tiny, model, tmp_path):
@@ -89,9 +93,9 @@ def test_ctranslate2_writes_words_of_the_shortlist_alone(tiny: Tiny, model, tmp_
     ctranslate2 = pytest.importorskip("ctranslate2", reason='needs CTranslate2: pip install "docnmt[bench]"')
     assert command("shortlist", model, tiny.recipe, "--frequent", 5, "--candidates", 1).code == 0
     export(model, tmp_path / "exported")
-    shortlist, source = Shortlist.read(model), Subwords.load(model / "source.spm")
+    source, target = (Subwords.load(model / f"{side}.spm") for side in ("source", "target"))
+    shortlist = Shortlist.read(model, source, target)
     assert shortlist is not None
-    target = Subwords.load(model / "target.spm")
     vocabulary = {piece: number for number, piece in enumerate(target.pieces(range(len(target))))}
     translator = ctranslate2.Translator(str(tmp_path / "exported"), intra_threads=1)
     ids = source.encode(source_lines(tiny))
@@ -122,9 +126,9 @@ def test_the_vocabulary_map_says_what_the_shortlist_says(tiny: Tiny, model, tmp_
     export(model, tmp_path / "exported")
     rows = (tmp_path / "exported" / "vmap.txt").read_text(encoding="utf-8").splitlines()
     read = {piece: set(added.split(" ")) for piece, added in (row.split("\t") for row in rows)}
-    shortlist, source = Shortlist.read(model), Subwords.load(model / "source.spm")
+    source, target = (Subwords.load(model / f"{side}.spm") for side in ("source", "target"))
+    shortlist = Shortlist.read(model, source, target)
     assert shortlist is not None
-    target = Subwords.load(model / "target.spm")
     for row in source.encode(source_lines(tiny)):
         pieces = read[""].union(*(read[piece] for piece in source.pieces(row)))
         assert pieces == set(target.pieces(np.asarray(shortlist.candidates([row]))))

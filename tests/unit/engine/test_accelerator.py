@@ -142,6 +142,14 @@ def test_a_product_with_chosen_rows_has_those_columns():
 
 
 @needs_int8
+@pytest.mark.parametrize("bad", [40, 2**30, -1, -(2**62)])
+def test_rows_that_a_matrix_does_not_have_do_not_reach_c(bad):
+    values, scales = accelerator().in_16_bits(*random_bytes(40, 24, seed=1))
+    with pytest.raises(IndexError, match="of a matrix with 40"):
+        accelerator().pack(values, scales, None, torch.tensor([0, bad, 39]))
+
+
+@needs_int8
 def test_rows_of_zeros_give_the_bias_and_rows_that_are_no_numbers_give_none():
     values, scales = accelerator().in_16_bits(*random_bytes(20, 16, seed=1))
     bias, x = torch.arange(20.0), torch.zeros(5, 16)

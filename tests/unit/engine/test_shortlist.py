@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from safetensors.numpy import save_file
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.progress import Progress
@@ -24,8 +25,9 @@ from docnmt.engine.shortlist import (
     coverage_table,
     learn_lexicon,
     make_shortlist,
+    subwords_key,
 )
-from tests.builders import in_target_language, lines, parallel_documents, subwords
+from tests.builders import EOS, in_target_language, lines, parallel_documents, subwords
 
 NOTHING_LEARNT = Lexicon(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32))
 NO_PAIRS = TrainingPairs(Side.of([]), Side.of([]), 0)
@@ -167,7 +169,7 @@ def test_no_translations_no_coverage(shortlist):
 
 def test_round_trip(shortlist, folder):
     shortlist.write(folder)
-    again = Shortlist.read(folder)
+    again = Shortlist.read(folder, subwords("source"), subwords("target"))
     assert again is not None
     assert np.array_equal(again.always, shortlist.always)
     assert np.array_equal(again.lexicon, shortlist.lexicon)
@@ -177,22 +179,20 @@ def test_round_trip(shortlist, folder):
 
 
 def test_a_folder_without(folder):
-    assert Shortlist.read(folder) is None
+    assert Shortlist.read(folder, subwords("source"), subwords("target")) is None
 
 
 def test_a_damaged_file_is_said(shortlist, folder):
     shortlist.write(folder)
     (folder / FILE).write_bytes((folder / FILE).read_bytes()[:-100])
     with pytest.raises(DocnmtError, match=rf"{FILE}: damaged .*\n.*docnmt shortlist again"):
-        Shortlist.read(folder)
+        Shortlist.read(folder, subwords("source"), subwords("target"))
 
 
 def test_a_file_without_the_tables_is_said(folder):
-    from safetensors.numpy import save_file
-
     save_file({"always": np.zeros(1, np.int32)}, folder / FILE)
     with pytest.raises(DocnmtError, match="damaged"):
-        Shortlist.read(folder)
+        Shortlist.read(folder, subwords("source"), subwords("target"))
 
 
 def test_a_shortlist_of_another_model_is_said(shortlist, folder):
@@ -200,4 +200,27 @@ def test_a_shortlist_of_another_model_is_said(shortlist, folder):
     other: Subwords = train_subwords(lines(200, seed=2), 320, 1000, 1.0, seed=1)
     other.save(folder / "source.spm")
     with pytest.raises(DocnmtError, match=r"other sub-words than the model's\n"):
-        Shortlist.read(folder)
+        Shortlist.read(folder, subwords("source"), subwords("target"))
+
+
+@pytest.mark.parametrize(
+    ("always", "lexicon", "said"),
+    [
+        ([EOS, 340], np.full((330, 1), EOS), "piece 340 of 340 target pieces"),
+        ([EOS, 2**30], np.full((330, 1), EOS), "piece 1,073,741,824 of 340 target pieces"),
+        ([EOS], np.full((330, 2), -1), "piece -1 of 340 target pieces"),
+        ([EOS], np.full((329, 1), EOS), "329 source pieces, where the model has 330"),
+        ([5, 6], np.full((330, 1), EOS), "the end mark is missing"),
+        ([], np.full((330, 0), EOS), "the end mark is missing"),
+        ([[EOS]], np.full((330, 1), EOS), r"tables of int32 \[1, 1\] and int32 \[330, 1\]"),
+        ([EOS], np.full(330, EOS), r"tables of int32 \[1\] and int32 \[330\]"),
+        ([EOS], np.full((330, 1), 2.5, np.float32), "int32 .* and float32"),
+    ],
+)
+def test_tables_that_do_not_fit_the_vocabularies_are_said(folder, always, lexicon, said):
+    whole = lexicon if lexicon.dtype == np.float32 else lexicon.astype(np.int32)
+    save_file(
+        {"always": np.array(always, np.int32), "lexicon": whole}, folder / FILE, {"subwords": subwords_key(folder)}
+    )
+    with pytest.raises(DocnmtError, match=rf"{FILE}: damaged \(.*{said}.*\)\n.*docnmt shortlist again"):
+        Shortlist.read(folder, subwords("source"), subwords("target"))
