@@ -1,4 +1,4 @@
-"""Recipes: one TOML file says all that determines a result.
+"""What a recipe can say: one TOML file has all that determines a result.
 
 Frozen dataclasses, read strictly: an unknown key is an error that names the nearest known one. Any value can be set
 from the command line: `--set model.width=256`.
@@ -7,12 +7,8 @@ from the command line: `--set model.width=256`.
 from __future__ import annotations
 
 import difflib
-import os
-import tomllib
 import typing
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, ClassVar, TypeVar
 
 from docnmt.base.errors import DocnmtError
@@ -251,21 +247,6 @@ class Recipe:
         _at_least("seed", self.seed, 0)
 
 
-def load_recipe(path: str | Path, settings: Iterable[str] = ()) -> Recipe:
-    """Reads a recipe; relative paths in it are relative to the recipe's own folder."""
-    path = Path(path)
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DocnmtError(f"{path}: cannot be read ({error.strerror})\n  Give the path of a TOML file.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise DocnmtError(f"{path}: not valid TOML: {error}\n  Mend that line.") from None
-    for setting in settings:
-        _set(table, setting, path.parent)
-    recipe = from_table(Recipe, table, str(path))
-    return _resolve_paths(recipe, path.parent)
-
-
 T = TypeVar("T")
 
 
@@ -299,52 +280,6 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
     return value
 
 
-CORPUS_PATHS = ("path", "source", "target", "document_ids", "document_starts")
-PATHS = (
-    "output",
-    "data.documents",
-    "data.sentences",
-    "data.dev",
-    "data.test",
-    "evaluation.contrastive",
-    "subwords.source_model",
-    "subwords.target_model",
-    "document.start_from",
-)
-
-
-def _set(table: dict[str, Any], setting: str, folder: Path) -> None:
-    """`model.width=256`: the value is read as TOML, or taken as text where it is not.
-
-    A path on the command line is seen from where the user is, not from the recipe.
-    """
-    key, separator, text = setting.partition("=")
-    if not separator:
-        raise DocnmtError(f"--set {setting}: no value\n  Write --set section.key=value.")
-    try:
-        value = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        value = text.strip()
-    if key.strip() in PATHS and value != "nothing":
-        value = _seen_from(value, folder)
-    *sections, name = key.strip().split(".")
-    for section in sections:
-        table = table.setdefault(section, {})
-        if not isinstance(table, dict):
-            raise DocnmtError(f"--set {setting}: {section} is not a section\n  Write --set section.key=value.")
-    table[name] = value
-
-
-def _seen_from(value: Any, folder: Path) -> Any:
-    """Paths as written on the command line, in a list or a table or alone, as seen from a folder."""
-    if isinstance(value, list):
-        return [_seen_from(item, folder) for item in value]
-    if isinstance(value, dict):
-        return {k: _seen_from(v, folder) if k in CORPUS_PATHS else v for k, v in value.items()}
-    relative = isinstance(value, str) and value and not os.path.isabs(value)
-    return os.path.relpath(value, folder) if relative else value
-
-
 def one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
     """Refuses a value that is none of the choices, with the nearest of them."""
     if value not in choices:
@@ -366,33 +301,3 @@ def _share(name: str, value: float) -> None:
 def _inside(name: str, value: float) -> None:
     if not 0 < value < 1:
         raise DocnmtError(f"{name}: {value} is not between 0 and 1\n  Use a share such as 0.5.")
-
-
-def _resolve_paths(recipe: Recipe, folder: Path) -> Recipe:
-    """Paths in a recipe are written as seen from the recipe."""
-
-    def at(text: str) -> str:
-        return os.path.normpath(folder / text) if text else ""
-
-    def corpora(entries: tuple[CorpusFiles, ...]) -> tuple[CorpusFiles, ...]:
-        return tuple(CorpusFiles(**(asdict(e) | {n: at(getattr(e, n)) for n in CORPUS_PATHS})) for e in entries)
-
-    start = recipe.document.start_from
-    return replace(
-        recipe,
-        output=at(recipe.output),
-        data=replace(
-            recipe.data,
-            documents=corpora(recipe.data.documents),
-            sentences=corpora(recipe.data.sentences),
-            dev=corpora(recipe.data.dev),
-            test=corpora(recipe.data.test),
-        ),
-        subwords=replace(
-            recipe.subwords,
-            source_model=at(recipe.subwords.source_model),
-            target_model=at(recipe.subwords.target_model),
-        ),
-        document=replace(recipe.document, start_from=start if start == "nothing" else at(start)),
-        evaluation=replace(recipe.evaluation, contrastive=at(recipe.evaluation.contrastive)),
-    )

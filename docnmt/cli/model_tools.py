@@ -144,9 +144,10 @@ def _data(options: argparse.Namespace, card: ModelCard) -> DataConfig:
     """The corpora that the command line names, or the recipe on it."""
     from dataclasses import replace
 
-    from docnmt.config import DataConfig, load_recipe
+    from docnmt.config import DataConfig
+    from docnmt.recipes import OWN, load_recipe
 
-    if any(file.endswith(".toml") for file in options.files):
+    if any(file.endswith(".toml") or file in OWN for file in options.files):
         if len(options.files) > 1:
             raise DocnmtError("a recipe names all its corpora\n  Give the recipe alone, or files of one corpus.")
         data = load_recipe(options.files[0]).data

@@ -45,6 +45,14 @@ def add_domains(verb: argparse.ArgumentParser) -> None:
     )
 
 
+def add_recipe(verb: argparse.ArgumentParser, default: str = "") -> None:
+    optional: dict[str, Any] = {"nargs": "?", "default": default} if default else {}
+    said = f" (default {default})" if default else ""
+    verb.add_argument(
+        "recipe", metavar="RECIPE", help=f"a TOML file, or the name of one of docnmt's own{said}", **optional
+    )
+
+
 def add_set(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a value of the recipe")
 
@@ -105,7 +113,7 @@ def languages_of(options: argparse.Namespace) -> tuple[str, str]:
 
 
 def recipe_of(options: argparse.Namespace) -> Recipe:
-    from docnmt.config import load_recipe
+    from docnmt.recipes import load_recipe
     from docnmt.systems import check_kinds
 
     settings = list(options.set)

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from docnmt.base.errors import DocnmtError
-from docnmt.cli.options import Verbs, add_json, add_set, check_outputs, recipe_of
+from docnmt.cli.options import Verbs, add_json, add_recipe, add_set, check_outputs, recipe_of
 
 
 def add(verbs: Verbs) -> None:
@@ -17,7 +17,7 @@ def add(verbs: Verbs) -> None:
         description="Lists the trainings that the tables need, runs those that are missing, and prints the tables. "
         "Stopped at any time, it goes on where it was.",
     )
-    tables.add_argument("recipe", metavar="RECIPE")
+    add_recipe(tables)
     tables.add_argument(
         "--only",
         action="append",

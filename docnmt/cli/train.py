@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import argparse
-import os
-from pathlib import Path
 
-from docnmt.cli.options import Verbs, add_json, add_set, recipe_of
-
-DEMO = os.path.relpath(Path(__file__).parents[2] / "recipes" / "demo.toml")  # short in what is printed
+from docnmt.cli.options import Verbs, add_json, add_recipe, add_set, recipe_of
 
 
 def add(verbs: Verbs) -> None:
     demo = verbs.add_parser("demo", help="train and judge a small document-level translator, in minutes")
-    demo.add_argument("recipe", nargs="?", default=DEMO, metavar="RECIPE", help="default: recipes/demo.toml")
+    add_recipe(demo, default="demo")
     add_set(demo)
     add_json(demo)
     demo.set_defaults(run=run_demo)
 
     prepare = verbs.add_parser("prepare", help="train sub-words and turn a recipe's corpora into token stores")
-    prepare.add_argument("recipe", metavar="RECIPE")
+    add_recipe(prepare)
     prepare.add_argument("--skip-bad", action="store_true", help="skip and count bad places instead of stopping")
     add_set(prepare)
     prepare.set_defaults(run=run_prepare)
 
     train = verbs.add_parser("train", help="train a recipe's model: the sentence step, then the document step")
-    train.add_argument("recipe", metavar="RECIPE")
+    add_recipe(train)
     train.add_argument("--step", choices=("sentence", "document"), help="run one of the steps alone")
     train.add_argument("--skip-bad", action="store_true", help="skip and count bad places instead of stopping")
     add_set(train)

@@ -17,7 +17,7 @@ from docnmt.base.errors import SkipBad, raise_bad
 from docnmt.base.lines import CorpusFiles
 from docnmt.base.progress import Progress
 from docnmt.base.report import Column, Table
-from docnmt.config import CORPUS_PATHS, ContextConfig, DecodingConfig, Recipe
+from docnmt.config import ContextConfig, DecodingConfig, Recipe
 from docnmt.corpus.read import detect_format, read_corpus, read_pairs
 from docnmt.data.batches import Examples, Stream, make_batch
 from docnmt.data.context import Context, Neighbours
@@ -30,6 +30,7 @@ from docnmt.experiments import paper
 from docnmt.experiments.runs import Run, Standing
 from docnmt.model.base import TranslationModel
 from docnmt.model_folder import LoadedModel, choose_device, load_model
+from docnmt.recipes import CORPUS_PATHS
 from docnmt.systems import system_of
 
 if TYPE_CHECKING:

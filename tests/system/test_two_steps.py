@@ -10,12 +10,13 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from docnmt.config import ContextConfig, ModelConfig, load_recipe
+from docnmt.config import ContextConfig, ModelConfig
 from docnmt.data.batches import Examples
 from docnmt.data.subwords import Subwords
 from docnmt.model.context import is_document_parameter
 from docnmt.model.transformer import DocumentTransformer
 from docnmt.model_folder import load_card
+from docnmt.recipes import load_recipe
 from tests.system.conftest import Result, Tiny, command, first_documents, metrics, outcome, same_bits, weights
 
 

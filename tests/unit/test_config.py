@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,9 @@ from hypothesis import strategies as st
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.lines import CorpusFiles
-from docnmt.config import ContextConfig, ModelConfig, Recipe, SentenceStepConfig, load_recipe
+from docnmt.config import ContextConfig, ModelConfig, Recipe, SentenceStepConfig
 from docnmt.document import ContextSpec
-
-ROOT = Path(__file__).parents[2]
+from docnmt.recipes import FOLDER, OWN, load_recipe
 
 
 def read(tmp_path: Path, text: str = "", *settings: str) -> Recipe:
@@ -36,10 +36,30 @@ def test_an_empty_recipe_is_all_defaults(tmp_path):
     assert recipe.sentence == SentenceStepConfig()
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "recipes").glob("*.toml")), ids=lambda path: path.name)
-def test_every_recipe_that_comes_along_loads(path):
-    recipe = load_recipe(path)
+@pytest.mark.parametrize("name", OWN)
+def test_every_recipe_that_comes_along_loads(name):
+    recipe = load_recipe(name)
     assert recipe.data.documents and recipe.data.dev
+
+
+def test_own_recipes_go_by_name_and_write_where_the_user_is(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    recipe = load_recipe("demo", ["document.start_from=old"])
+    assert (recipe.output, recipe.data.dev[0].path) == ("runs/demo", "runs/demo/corpus/dev.tsv")
+    assert recipe.document.start_from == "old"
+    assert load_recipe(FOLDER / "demo.toml").output == "runs/demo"
+    Path("demo").mkdir()  # of that name, but no recipe
+    assert load_recipe("demo") == load_recipe(FOLDER / "demo.toml")
+    Path("other").mkdir()
+    copy = shutil.copy(FOLDER / "demo.toml", "other/mine.toml")
+    assert load_recipe(copy).output == "other/runs/demo"  # as in any recipe of a user's own
+
+
+@pytest.mark.parametrize("given", ["dmo", "recipes/demo.toml", "nowhere/demo.tml"])
+def test_a_recipe_that_is_not_there_may_be_one_of_our_own(given, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DocnmtError, match=f"{given}: cannot be read(.|\n)*Did you mean docnmt's own recipe demo\\?"):
+        load_recipe(given)
 
 
 # ---- strictness ----

@@ -18,6 +18,7 @@ ORDER = [
     "text",
     "document",
     "config",
+    "recipes",
     "documents",
     "corpus",
     "data",
@@ -37,7 +38,7 @@ ORDER = [
     "__init__",
     "__main__",
 ]
-NO_MODEL = ("base", "text", "document", "config", "documents", "corpus")
+NO_MODEL = ("base", "text", "document", "config", "recipes", "documents", "corpus")
 
 
 def room(module: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -22,15 +21,14 @@ from docnmt.config import (
     ModelConfig,
     Recipe,
     SubwordConfig,
-    load_recipe,
 )
 from docnmt.document import ContextSpec
 from docnmt.experiments.job import Job
 from docnmt.experiments.runs import Run, Standing
 from docnmt.experiments.tables import Systems
 from docnmt.experiments.timing import Shape, Stopwatch, data_table, dry_run, missing_files, model_table, planned, spoken
+from docnmt.recipes import load_recipe
 
-ROOT = Path(__file__).parents[3]
 SHAPE = Shape(300, 310, 6, 7)
 SMALL = Recipe(
     model=ModelConfig(width=16, filter_width=24, heads=4, encoder_layers=1, decoder_layers=1),
@@ -216,7 +214,7 @@ def test_a_bad_line_is_passed_over_where_the_recipe_says_so(tmp_path):
 
 
 def test_the_models_of_the_paper_have_the_papers_sizes():
-    recipe = load_recipe(ROOT / "recipes" / "paper-zh-en.toml")
+    recipe = load_recipe("paper-zh-en")
     shape = Shape.expected(recipe)
     runs = runs_of(recipe)
     table = model_table(list(runs.values()), shape)

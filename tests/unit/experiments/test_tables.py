@@ -14,7 +14,7 @@ from rich.console import Console
 from docnmt.base.errors import DocnmtError
 from docnmt.base.lines import CorpusFiles
 from docnmt.base.progress import Progress
-from docnmt.config import ContextConfig, DataConfig, DocumentStepConfig, Recipe, SentenceStepConfig, load_recipe
+from docnmt.config import ContextConfig, DataConfig, DocumentStepConfig, Recipe, SentenceStepConfig
 from docnmt.document import ParallelDocument
 from docnmt.evaluation.metrics import make_metric
 from docnmt.evaluation.significance import Difference, Interval
@@ -25,6 +25,7 @@ from docnmt.experiments.runs import Run, all_needed
 from docnmt.experiments.scores import Part, Parts, Score, TestSet
 from docnmt.experiments.systems_table import all_systems
 from docnmt.experiments.tables import TABLES, PaperTable, Systems, make_table, needed_by
+from docnmt.recipes import OWN, load_recipe
 
 ROOT = Path(__file__).parents[3]
 SHARED = Path(os.environ.get("DOCNMT_SHARED") or ROOT.parent / "shared")
@@ -259,11 +260,11 @@ def test_nor_do_they_where_the_recipe_is_another_than_the_papers(context):
     assert [run.recipe.context for run in runs if run.name == "document"] == [context]
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "recipes").glob("*.toml")), ids=lambda path: path.name)
-def test_every_recipe_of_the_repository_has_tables(path):
-    recipe = load_recipe(path)
+@pytest.mark.parametrize("name", OWN)
+def test_every_recipe_of_the_repository_has_tables(name):
+    recipe = load_recipe(name)
     assert recipe.data.documents and recipe.data.dev and recipe.data.test
-    assert all(row.runs or row.paper for name in TABLES for row in table(name, recipe).rows)
+    assert all(row.runs or row.paper for kind in TABLES for row in table(kind, recipe).rows)
     assert len(needed(recipe)) == (21 if recipe.data.sentences else 19)
 
 
