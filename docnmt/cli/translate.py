@@ -37,6 +37,7 @@ def add(verbs: Verbs) -> None:
     translate.add_argument("--glossary-report", default="", metavar="FILE", help="terms that could not be met, as JSON")
     translate.add_argument("--no-shortlist", dest="shortlist", action="store_false", help="any word of the vocabulary")
     add_context(translate)
+    translate.add_argument("--previous", default="", metavar="FILE", help="what was said before: seen, not translated")
     translate.add_argument("--device", default="auto")
     translate.set_defaults(run=run_translate)
 
@@ -57,7 +58,7 @@ def run_translate(options: argparse.Namespace) -> None:
     from docnmt.base.progress import Progress
     from docnmt.decoding.file_batch import translate_files
     from docnmt.decoding.files import FileMachine, languages_of
-    from docnmt.decoding.jobs import count_sentences, is_corpus, output_paths, translate_stream
+    from docnmt.decoding.jobs import count_sentences, is_corpus, output_paths, read_previous, translate_stream
     from docnmt.decoding.terms import Glossary
     from docnmt.decoding.translator import load
     from docnmt.documents.segment import PACKED, kind_of
@@ -82,6 +83,9 @@ def run_translate(options: argparse.Namespace) -> None:
     with_layout = [file for file in options.files if not is_corpus(file, options.format)]
     if with_layout and options.nbest > 1:
         raise DocnmtError(f"{with_layout[0]}: a file keeps one translation\n  --nbest goes with lines: --format text.")
+    if options.previous and len(options.files) > 1:
+        raise DocnmtError("--previous stands before one file\n  Translate the files one by one.")
+    previous = read_previous(options.previous, translator) if options.previous else ()
     progress = Progress()
     progress.say(f"decoding with {translator.way(chosen)}")
     with _terms_told(translator, options.glossary_report, progress) if glossary else nullcontext():
@@ -89,7 +93,7 @@ def run_translate(options: argparse.Namespace) -> None:
             if "-" in options.files:
                 raise DocnmtError("-o goes with named files\n  Name an input file, or send standard output to a file.")
             paths, key = output_paths(options.files, options.output), model_key(options.model)
-            translate_files(translator, chosen, paths, options.format, key, progress)
+            translate_files(translator, chosen, paths, options.format, key, progress, previous)
         elif with_layout:
             if len(options.files) > 1 or kind_of(with_layout[0]) in PACKED:
                 raise DocnmtError(
@@ -97,14 +101,14 @@ def run_translate(options: argparse.Namespace) -> None:
                 )
             file = FileSentences(read_bytes(with_layout[0]), with_layout[0], languages_of(translator))
             with progress.bar("translate", len(file), "sentences") as tick:
-                translated = file.translated(FileMachine(translator, chosen), tick)
+                translated = file.translated(FileMachine(translator, chosen, previous), tick)
             sys.stdout.flush()
             sys.stdout.buffer.write(translated)
         else:
             total = None if "-" in options.files else count_sentences(options.files, options.format)
             with progress.bar("translate", total, "sentences") as tick:
                 for path in options.files:
-                    translate_stream(translator, path, sys.stdout, chosen, options.format, tick)
+                    translate_stream(translator, path, sys.stdout, chosen, options.format, tick, previous)
 
 
 @contextmanager

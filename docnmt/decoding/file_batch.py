@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +35,7 @@ def translate_files(
     format: str,
     model_key: str,
     progress: Progress,
+    previous: Sequence[str] = (),
 ) -> None:
     """Translates each file into the one it is mapped to. Of several files those that fail are left out, and told in an
     error at the end."""
@@ -47,7 +48,7 @@ def translate_files(
     total = sum(outcome.sentences for outcome in outcomes if not outcome.error)
     try:
         with progress.bar("translate", total, "sentences") as tick:
-            job = FileJob(translator, options, model_key, tick)
+            job = FileJob(translator, options, model_key, tick, previous)
             for outcome in (outcome for outcome in outcomes if not outcome.error):
                 started = time.monotonic()
                 with _noted(outcome, alone, progress):

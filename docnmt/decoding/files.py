@@ -29,19 +29,23 @@ class FileMachine:
 
     translator: Translator
     options: Options
+    previous: Sequence[str] = ()  # sentences before the file, which are context
 
     def translate(self, name: str, sentences: Sequence[str], block: range, wanted: Mapping[int, str]) -> dict[int, str]:
         rule = self.translator.rule(self.options.context)
         first = max(0, block.start - rule.spec.previous) if rule else block.start
         last = min(len(sentences), block.stop + rule.spec.following) if rule else block.stop
         changes = cast(Changes, vars(self.options))
+        previous = self.previous if first == 0 else ()
         if rule is not None and rule.remembers:  # it needs its own translations of the sentences before
             document = Document(name, tuple(wanted.get(n, sentences[n]) for n in range(first, last)))
-            (result,) = self.translator.translate_documents([document], **changes)
+            (result,) = self.translator.translate_documents([document], previous=previous, **changes)
         else:  # an empty sentence costs nothing
             document = Document(name, tuple(wanted.get(n, "") for n in range(first, last)))
             contexts = [Document(name, tuple(sentences[first:last]))]
-            (result,) = self.translator.translate_documents([document], context_from=contexts, **changes)
+            (result,) = self.translator.translate_documents(
+                [document], context_from=contexts, previous=previous, **changes
+            )
         return {n: result.sentences[n - first].text.strip() for n in wanted}
 
     def align(self, pairs: Sequence[tuple[str, str]]) -> Sequence[Links]:
@@ -73,13 +77,14 @@ def translate_file(translator: Translator, path: str | Path, out: str | Path, **
 class SentenceBlock:
     file: FileSentences
     places: range
+    previous: Sequence[str] = ()
 
     @property
     def sentences(self) -> int:
         return len(self.places)
 
     def write(self, translator: Translator, options: Options, out: IO[str], tick: Callable[[int], object]) -> None:
-        for done in self.file.translate(FileMachine(translator, options), self.places):
+        for done in self.file.translate(FileMachine(translator, options, self.previous), self.places):
             marks = [[mark.at, mark.code, mark.pair, mark.closing] for mark in done.marks]
             out.write(json.dumps([done.text, marks]) + "\n")
         tick(self.sentences)
@@ -88,12 +93,12 @@ class SentenceBlock:
 class FileWork:
     """A file with a layout that is to be translated."""
 
-    def __init__(self, path: str, languages: tuple[str, str]):
-        self.kind = kind_of(path)
+    def __init__(self, path: str, languages: tuple[str, str], previous: Sequence[str] = ()):
+        self.kind, self.previous = kind_of(path), previous
         self.file = FileSentences(read_bytes(path), path, languages)
 
     def blocks(self) -> Iterator[SentenceBlock]:
-        return (SentenceBlock(self.file, places) for places in self.file.blocks())
+        return (SentenceBlock(self.file, places, self.previous) for places in self.file.blocks())
 
     def join(self, parts: Iterable[Path], out: IO[bytes]) -> None:
         out.write(self.file.write(_read(parts)))

@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Protocol, cast
@@ -26,6 +26,7 @@ from docnmt.decoding.results import Changes, Options, TranslatedDocument
 from docnmt.decoding.translator import Translator
 from docnmt.document import Document
 from docnmt.documents.segment import is_document
+from docnmt.documents.translate import FileSentences, read_bytes
 
 BLOCK = 2048  # sentences
 TERMS = ".terms"  # beside a block, what became of the glossary's terms in it
@@ -142,6 +143,7 @@ class Work(Protocol):
 class CorpusBlock:
     documents: list[Placed]
     render: Render
+    previous: Sequence[str] = ()  # sentences before the first document, which are context
 
     @property
     def sentences(self) -> int:
@@ -149,7 +151,7 @@ class CorpusBlock:
 
     def write(self, translator: Translator, options: Options, out: IO[str], tick: Tick) -> None:
         documents = [placed.document for placed in self.documents]
-        results = translator.translate_documents(documents, **cast(Changes, vars(options)))
+        results = translator.translate_documents(documents, previous=self.previous, **cast(Changes, vars(options)))
         for placed, result in zip(self.documents, results, strict=True):
             out.writelines(f"{line}\n" for line in self.render(placed, result))
             tick(len(placed.document))
@@ -158,12 +160,13 @@ class CorpusBlock:
 class CorpusWork:
     """Documents line by line, or in another of the formats for corpora."""
 
-    def __init__(self, path: str, format: str, nbest: int):
+    def __init__(self, path: str, format: str, nbest: int, previous: Sequence[str] = ()):
         self.kind, self.documents = read_placed(path, format)
-        self.render = renderer(self.kind, nbest)
+        self.render, self.previous = renderer(self.kind, nbest), previous
 
     def blocks(self, size: int | None = None) -> Iterator[CorpusBlock]:
-        return (CorpusBlock(block, self.render) for block in blocks(self.documents, size))
+        for number, block in enumerate(blocks(self.documents, size)):
+            yield CorpusBlock(block, self.render, () if number else self.previous)
 
     def join(self, parts: Iterable[Path], out: IO[bytes]) -> None:
         for part in parts:
@@ -176,10 +179,20 @@ def is_corpus(path: str, format: str) -> bool:
     return bool(format) or not is_document(path)
 
 
-def open_work(path: str, format: str, translator: Translator, nbest: int) -> Work:
+def open_work(path: str, format: str, translator: Translator, nbest: int, previous: Sequence[str] = ()) -> Work:
     if is_corpus(path, format):
-        return CorpusWork(path, format, nbest)
-    return FileWork(path, languages_of(translator))
+        return CorpusWork(path, format, nbest, previous)
+    return FileWork(path, languages_of(translator), previous)
+
+
+def read_previous(path: str, translator: Translator) -> tuple[str, ...]:
+    """The sentences of a file that another one goes on from: of a corpus those of its last document."""
+    if not is_corpus(path, ""):
+        return tuple(FileSentences(read_bytes(path), path, languages_of(translator)).texts)
+    last = Placed(Document("", ()))
+    for placed in read_placed(path, "")[1]:
+        last = placed if len(placed.document) else last  # empty lines at the end are no document
+    return last.document.sentences
 
 
 def count_sentences(files: list[str], format: str) -> int:
@@ -187,11 +200,17 @@ def count_sentences(files: list[str], format: str) -> int:
 
 
 def translate_stream(
-    translator: Translator, path: str, out: IO[str], options: Options, format: str, tick: Tick
+    translator: Translator,
+    path: str,
+    out: IO[str],
+    options: Options,
+    format: str,
+    tick: Tick,
+    previous: Sequence[str] = (),
 ) -> None:
     """From a corpus or standard input straight to a stream."""
     typed = path == STDIN and sys.stdin.isatty()  # someone is waiting for each document
-    for block in CorpusWork(path, format, options.nbest).blocks(1 if typed else None):
+    for block in CorpusWork(path, format, options.nbest, previous).blocks(1 if typed else None):
         block.write(translator, options, out, tick)
         out.flush()
 
@@ -199,13 +218,22 @@ def translate_stream(
 class FileJob:
     """Files translated block by block."""
 
-    def __init__(self, translator: Translator, options: Options, model_key: str = "", tick: Tick = lambda count: None):
+    def __init__(
+        self,
+        translator: Translator,
+        options: Options,
+        model_key: str = "",
+        tick: Tick = lambda count: None,
+        previous: Sequence[str] = (),
+    ):
         self.translator, self.options, self.model_key, self.tick = translator, options, model_key, tick
+        self.previous = previous  # sentences before each file
         self.kept: list[Path] = []  # the blocks of files that are done
 
     def translate(self, path: str, out: Path, format: str = "") -> None:
-        work = open_work(path, format, self.translator, self.options.nbest)
-        parts = out.with_name(out.name + ".parts") / _key(path, work.kind, self.options, self.model_key)
+        work = open_work(path, format, self.translator, self.options.nbest, self.previous)
+        key = _key(path, work.kind, self.options, self.model_key, self.previous)
+        parts = out.with_name(out.name + ".parts") / key
         parts.mkdir(parents=True, exist_ok=True)
         finished = []
         for number, block in enumerate(work.blocks()):
@@ -245,14 +273,14 @@ def blocks(documents: Iterable[Placed], size: int | None = None) -> Iterator[lis
         yield block
 
 
-def _key(path: str, format: str, options: Options, model_key: str) -> str:
+def _key(path: str, format: str, options: Options, model_key: str, previous: Sequence[str]) -> str:
     """Names the work, so that the finished blocks of other work are never taken for this one's."""
     try:
         with open(path, "rb") as file:
             content = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise DocnmtError(f"{path}: cannot be read ({error.strerror})\n  Check the path.") from None
-    text = json.dumps([content, format, asdict(options), model_key, BLOCK], default=str)
+    text = json.dumps([content, format, asdict(options), model_key, BLOCK, *previous], default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

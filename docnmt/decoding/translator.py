@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Unpack
 
@@ -40,6 +40,7 @@ from docnmt.decoding.units import (
     Unit,
     UnitMaker,
     batches,
+    continued,
     in_parallel,
     source_of,
     windows,
@@ -103,13 +104,16 @@ class Translator:
     def device(self) -> torch.device:
         return next(self.model.parameters()).device
 
-    def translate(self, document: Document | Sequence[str], **changes: Unpack[Changes]) -> list[str]:
-        """Translates one document, given as such or as a list of its sentences."""
+    def translate(
+        self, document: Document | Sequence[str], *, previous: Sequence[str] = (), **changes: Unpack[Changes]
+    ) -> list[str]:
+        """Translates one document, given as such or as a list of its sentences. `previous` are sentences before it,
+        seen as its context and not translated: a chat line by line, a text that goes on."""
         if isinstance(document, str):
             raise DocnmtError("a document is a list of sentences, not a string\n  Write translate([text]).")
         if not isinstance(document, Document):
             document = Document("document", tuple(document))
-        (result,) = self.translate_documents([document], **changes)
+        (result,) = self.translate_documents([document], previous=previous, **changes)
         return [sentence.text for sentence in result.sentences]
 
     def translate_documents(
@@ -117,13 +121,23 @@ class Translator:
         documents: Iterable[Document],
         *,
         context_from: Iterable[AnyDocument] | None = None,
+        previous: Sequence[str] = (),
         **changes: Unpack[Changes],
     ) -> Iterator[TranslatedDocument]:
         """Translates documents as they come. `context_from` gives other documents to take the contexts from, sentence
-        by sentence (to show what a wrong context does)."""
+        by sentence (to show what a wrong context does). `previous` are sentences before the first document, seen and
+        not translated; a system that needs its own translations of them makes these, too, and keeps them to itself."""
+        if isinstance(previous, str):
+            raise DocnmtError("what was said before is a list of sentences, not a string\n  Write previous=[text].")
         chosen = replace(self.options, **changes)
         rule = self.rule(chosen.context)
-        for window in windows(with_contexts(documents, context_from), self.WINDOW):
+        pairs = with_contexts(documents, context_from)
+        skip = 0  # sentences of the first document that are not its own
+        if rule is not None and previous and (first := next(pairs, None)) is not None:
+            far = 0 if rule.remembers else max(0, len(previous) - rule.spec.previous)
+            seen = tuple(previous[far:])
+            pairs, skip = chain([continued(seen, *first, rule)], pairs), len(seen)
+        for window in windows(pairs, self.WINDOW):
             wanted = [_phrases(document, chosen.glossary) for document, _ in window]
             if rule is not None and rule.remembers:
                 units = self._decode_in_order(window, rule, chosen, wanted)
@@ -131,10 +145,11 @@ class Translator:
                 units = [self._units(*pair, rule, each) for pair, each in zip(window, wanted, strict=True)]
                 self._decode([unit for document in units for sentence in document for unit in sentence], rule, chosen)
             for (document, _), sentences, each in zip(window, units, wanted, strict=True):
-                joined = tuple(self._join(parts, chosen.nbest) for parts in sentences)
-                for sentence, phrases, found in zip(document.sentences, each, joined, strict=True):
+                joined = tuple(self._join(parts, chosen.nbest) for parts in sentences[skip:])
+                for sentence, phrases, found in zip(document.sentences[skip:], each[skip:], joined, strict=True):
                     self.terms.note(document.id, sentence, found.text, len(phrases), found.unmet)
                 yield TranslatedDocument(document.id, joined)
+                skip = 0
 
     def score(
         self,

@@ -114,6 +114,16 @@ def with_contexts(
         yield document, other
 
 
+def continued(
+    previous: tuple[str, ...], document: Document, other: AnyDocument, rule: ContextRule
+) -> tuple[Document, AnyDocument]:
+    """A document after sentences that it sees; where its contexts come from other sentences, after these."""
+    before = Document(other.id, (*previous, *source_of(other)))
+    if rule.remembers and other is document:  # it needs its own translations of them
+        return before, before
+    return Document(document.id, ("",) * len(previous) + document.sentences), before  # a gap costs nothing
+
+
 def windows(pairs: Iterator[tuple[D, AnyDocument]], size: int) -> Iterator[list[tuple[D, AnyDocument]]]:
     """Runs of documents with `size` sentences or a few more."""
     window: list[tuple[D, AnyDocument]] = []

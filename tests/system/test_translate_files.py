@@ -55,6 +55,25 @@ def test_a_text_file(model, letter, sentences, tmp_path):
     assert translate_bytes(load(model), letter.read_bytes(), "letter.txt").decode() == text
 
 
+def test_a_text_that_goes_on(model, sentences, tmp_path):
+    """Of files with a layout and of lines, into files and to standard output: as in one document."""
+    whole = [said or given for said, given in zip(load(model).translate(sentences[:6]), sentences, strict=False)]
+    assert whole[3:] != load(model).translate(sentences[3:6]), "no context is used"
+    before, after = tmp_path / "before.txt", tmp_path / "after.txt"
+    before.write_text(" ".join(sentences[:3]))
+    after.write_text(" ".join(sentences[3:6]))
+    assert command("translate", model, after, "--previous", before).out == " ".join(whole[3:])
+    command("translate", model, after, "--previous", before, "-o", tmp_path / "out.txt")
+    assert (tmp_path / "out.txt").read_text() == " ".join(whole[3:])
+    said, lines = tmp_path / "said.fr", tmp_path / "lines.fr"
+    said.write_text("\n".join(["Rien.", "", *sentences[:3], "", ""]))  # its last document counts
+    lines.write_text("\n".join([*sentences[3:6], "", *sentences[3:5]]) + "\n")
+    expected = [*load(model).translate(sentences[:6])[3:], "", *load(model).translate(sentences[3:5])]
+    assert command("translate", model, lines, "--previous", said).out.splitlines() == expected
+    refused = command("translate", model, lines, after, "--previous", said, "-o", tmp_path / "folder")
+    assert refused.code and "--previous stands before one file" in refused.err
+
+
 def test_lines_if_somebody_says_so(model, sentences, tmp_path):
     path, corpus = tmp_path / "a.txt", tmp_path / "a.fr"
     for file in (path, corpus):

@@ -291,6 +291,33 @@ def test_scoring_with_other_contexts(translator):
     assert plain[1:] != pytest.approx(wrong[1:], abs=1e-3)
 
 
+# ---- what was said before ----
+
+
+def test_what_was_said_before_stands_before_the_first_document_alone(translator):
+    (before, *rest) = documents((3, 2, 2))
+    plain = texts(translator.translate_documents(rest))
+    joined = Document("joined", (*before.sentences, *rest[0].sentences))
+    found = texts(translator.translate_documents(rest, previous=before.sentences))
+    assert found == [translator.translate(joined)[3:], plain[1]]
+    scores = [
+        next(translator.translate_documents(rest, previous=p)).sentences[0].scores for p in ((), joined.sentences)
+    ]
+    assert scores[0] != scores[1], "it was not seen"
+    assert translator.translate([], previous=before.sentences) == []
+    assert list(translator.translate_documents([], previous=before.sentences)) == []
+
+
+def test_what_was_said_before_may_have_gaps_and_is_no_string(translator):
+    (document,) = documents((4,))
+    with_gap = Document("gap", (*document.sentences[:2], "", document.sentences[3]))
+    assert translator.translate([with_gap.sentences[3]], previous=with_gap.sentences[:3]) == [
+        translator.translate(with_gap)[3]
+    ]
+    with pytest.raises(DocnmtError, match=r"previous=\[text\]"):
+        translator.translate(document, previous="Bonjour.")
+
+
 # ---- systems that see translations ----
 
 

@@ -59,6 +59,21 @@ def test_another_context_changes_translations_and_scores(name):
     assert all(a != pytest.approx(b, abs=1e-5) for a, b in zip(scores[0][1:], scores[1][1:], strict=True))
 
 
+@every_name
+def test_a_sentence_after_what_was_said_before_is_as_in_the_document(name):
+    """Systems that need their own translations of the sentences before make them anew."""
+    translator = Translator(briefly_trained(name))
+    (document,) = documents([6])
+    whole = translator.translate(document)
+    said = document.sentences
+    assert whole != [translator.translate([sentence])[0] for sentence in said], "no context is used"
+    assert whole == [translator.translate([said[k]], previous=said[:k])[0] for k in range(6)]
+    assert whole[2:] == translator.translate(said[2:], previous=said[:2])
+    for context in ("off", "none"):
+        alone = translator.translate(said[3:], context=context)
+        assert translator.translate(said[3:], previous=said[:3], context=context) == alone
+
+
 def rows(packed) -> list[list[int]]:
     return [part.tolist() for part in packed.tokens.split(packed.segments.lengths.tolist())]
 
