@@ -174,8 +174,9 @@ class DocumentStepConfig(StepConfig):
         str, ...
     ] = ()  # classes of target words, such as "his,her,its": a loss within each, beside the other
     choice_weight: float = 5.0  # of that loss
+    choice_balance: bool = False  # all words of a class count for the same in it, rare ones as much as frequent ones
     word_dropout: float = 0.0  # share of the source's words that are hidden; not in the context
-    word_dropout_of: tuple[str, ...] = ()  # these words alone; none: any piece
+    word_dropout_of: tuple[str, ...] = ()  # these words alone, all of a sentence together; none: any piece
     batches_for: int = -1  # batches are cut as if each sentence saw so many before it; -1: as many as it sees
 
     def __post_init__(self) -> None:

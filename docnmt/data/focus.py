@@ -6,7 +6,9 @@ import re
 from collections.abc import Sequence
 from itertools import accumulate
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from docnmt.data.packing import Choice
@@ -72,14 +74,23 @@ class Focus:
 # Beside its loss over the whole vocabulary, a word of a class has one over its class alone: -log p(her) / (p(his) +
 # p(her) + p(its)). Unlike a weight on these words it does not teach the model to write more of them.
 
+BALANCED = 3.0  # balanced, a word counts for at most so many times as much, or as little, as it would otherwise
+
 
 class Choices:
     """`classes`: the words of each with commas between them. A word may be in several ("her"): then it is told from the
     words of all of them. Words that are more than one piece are left out, as are those that no other can replace as
-    they are written."""
+    they are written.
 
-    def __init__(self, classes: Sequence[str], weight: float, target: Subwords):
-        self.weight = weight
+    `counts`: how often each piece of the vocabulary is in the training text. Given, the words of a class count for
+    the same in all: rare ones for more, frequent ones for less. In novels three possessives of four are *his*; learnt
+    as they come, *his* is a good answer without a look at the context.
+    """
+
+    def __init__(
+        self, classes: Sequence[str], weight: float, target: Subwords, counts: NDArray[np.int64] | None = None
+    ):
+        self.weight, self.counts = weight, counts
         named = [[word.strip() for word in words.split(",")] for words in classes]
         self.words = NamedWords([word for words in named for word in words], target)
         pieces = {text: piece for piece, text in reversed(list(enumerate(self.words.written)))}
@@ -91,6 +102,13 @@ class Choices:
                     for piece in found:
                         known = self.others.setdefault(piece, [])
                         known += [other for other in found if other != piece and other not in known]
+
+    def weight_of(self, piece: int) -> float:
+        """The mean count in the piece's class over its own, within bounds: a word that is hardly there stays that."""
+        if self.counts is None:
+            return self.weight
+        known = np.maximum(self.counts[[piece, *self.others[piece]]], 1)
+        return self.weight * float(np.clip(known.mean() / known[0], 1 / BALANCED, BALANCED))
 
     def of(self, targets: Sequence[Sequence[int]], device: torch.device | str = "cpu") -> Choice:
         """In a batch of sentences, each followed by an end mark."""
@@ -106,7 +124,8 @@ class Choices:
         padded = torch.tensor([[*row, *[-1] * (most - len(row))] for row in words], dtype=torch.int64, device=device)
         padded = padded.view(-1, most)
         tokens = torch.tensor(rows, dtype=torch.int64, device=device)
-        return Choice(tokens, padded.clamp(min=0), padded >= 0, self.weight)
+        weights = torch.tensor([self.weight_of(row[0]) for row in words], device=device)
+        return Choice(tokens, padded.clamp(min=0), padded >= 0, weights)
 
 
 # ---- Words of the source hidden at random ----
@@ -114,8 +133,9 @@ class Choices:
 # Words of the source hidden at random, so that what they tell has to be found in the context.
 #
 # Fernandes et al. (2021), "Measuring and Increasing Context Usage in Context-Aware Machine Translation", hide any
-# word of the current sentence, none of its context. Ours can hide named words alone: where il and elle are hidden,
-# only the context tells he from she. A hidden word is the unknown word in the place of each of its pieces.
+# word of the current sentence, none of its context. Ours can hide named words alone, all of a sentence together:
+# where il and elle are hidden, only the context tells he from she. A hidden word is the unknown word in the place of
+# each of its pieces.
 
 
 class WordDropout:
@@ -125,7 +145,9 @@ class WordDropout:
 
     def __call__(self, sentence: Sequence[int]) -> list[int]:
         """Draws from torch's generator, which the training loop seeds for each batch."""
-        words = [[i] for i in range(len(sentence))] if self.words is None else self.words.places(sentence)
-        hidden = torch.rand(len(words)) < self.rate
-        places = {i for word, gone in zip(words, hidden.tolist(), strict=True) if gone for i in word}
+        if self.words is None:
+            places = set((torch.rand(len(sentence)) < self.rate).nonzero()[:, 0].tolist())
+        else:
+            named = [i for word in self.words.places(sentence) for i in word]
+            places = set(named) if named and float(torch.rand(())) < self.rate else set()
         return [self.unknown if i in places else piece for i, piece in enumerate(sentence)]

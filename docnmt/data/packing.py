@@ -114,7 +114,7 @@ class Choice(NamedTuple):
     rows: Tensor  # which tokens, [choices]
     words: Tensor  # the right one first, then the others, [choices, words]
     there: Tensor  # which of these are words, the rest is padding, [choices, words]
-    weight: float
+    weights: Tensor  # of each one's loss, [choices]
 
 
 @dataclass(frozen=True)

@@ -119,12 +119,12 @@ def smoothed_cross_entropy(
 
 
 def choice_loss(states: Tensor, weight: Tensor, choice: Choice, bias: Tensor | None = None) -> Tensor:
-    """The cross-entropy of the right words among those of their class, summed over choices, times its weight."""
+    """The cross-entropy of the right words among those of their class, summed over choices, each times its weight."""
     logits = torch.einsum("cd,cwd->cw", states[choice.rows].float(), weight[choice.words].float())
     if bias is not None:
         logits = logits + bias[choice.words]
     log_p = logits.masked_fill(~choice.there, -torch.inf).log_softmax(1)[:, 0]
-    return -choice.weight * log_p.sum()
+    return -(choice.weights * log_p).sum()
 
 
 # ---- What training, scoring and model folders ask of any translation model ----

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from docnmt.base.errors import DocnmtError, SkipBad, raise_bad
@@ -305,7 +306,12 @@ def _word_dropout(step: DocumentStepConfig, prepared: Prepared) -> WordDropout |
 
 
 def _choices(step: DocumentStepConfig, prepared: Prepared) -> Choices | None:
-    return Choices(step.choices, step.choice_weight, prepared.target) if step.choices else None
+    if not step.choices:
+        return None
+    counts = None
+    if step.choice_balance:
+        counts = np.bincount(prepared.documents.tokens["target"], minlength=len(prepared.target))
+    return Choices(step.choices, step.choice_weight, prepared.target, counts)
 
 
 def _validator(run: Run, loaded: LoadedModel, rule: ContextRule | None, foreign: int | None) -> Any:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
 from docnmt.base.errors import DocnmtError
 from docnmt.config import ContextConfig, DocumentStepConfig, Recipe
 from docnmt.data.batches import Examples
-from docnmt.data.focus import Choices
+from docnmt.data.focus import BALANCED, Choices
 from docnmt.data.packing import Choice
 from docnmt.data.subwords import train_subwords
 from docnmt.model.base import choice_loss
@@ -54,7 +55,9 @@ def test_where_there_is_nothing_to_choose_nothing_is_added(english):
 
 def some_choice(weight: float = 3.0) -> Choice:
     words = torch.tensor([[5, 7, 9], [4, 6, 0]])
-    return Choice(torch.tensor([2, 6]), words, torch.tensor([[True] * 3, [True, True, False]]), weight)
+    return Choice(
+        torch.tensor([2, 6]), words, torch.tensor([[True] * 3, [True, True, False]]), torch.full((2,), weight)
+    )
 
 
 def test_its_loss_is_that_of_a_vocabulary_of_the_class_alone():
@@ -81,6 +84,22 @@ def test_in_a_models_loss_it_is_added_and_what_is_reported_stays():
     assert torch.equal(log_p, again)
 
 
+def test_balanced_the_words_of_a_class_count_for_the_same_in_all(english):
+    """Each as often as it is in the text: then no word is the better guess where nothing is known."""
+    often = {" his": 60, " her": 25, " its": 35}
+    counts = np.zeros(len(english), np.int64)
+    choices = Choices(["his,her,its"], 2.0, english, counts)
+    pieces = {text: choices.words.written.index(text) for text in often}
+    for text, piece in pieces.items():
+        counts[piece] = often[text]
+    targets = english.encode([text.strip() for text, times in often.items() for _ in range(times)])
+    choice = choices.of(targets)
+    totals = [float(choice.weights[choice.words[:, 0] == piece].sum()) for piece in pieces.values()]
+    assert totals == pytest.approx([80, 80, 80]), "two times 120 choices, in three parts"
+    rare = Choices(["his,her,its"], 2.0, english, np.where(counts == 25, 1, counts))
+    assert rare.weight_of(pieces[" her"]) == 2 * BALANCED, "a word that is hardly there does not outweigh all else"
+
+
 def test_batches_have_the_choices_of_their_sentences(tmp_path):
     store = make_store(tmp_path / "store", parallel_documents([9, 4]))
     choices = Choices(["re,ri,un,une"], 2.0, subwords("target"))
@@ -96,7 +115,8 @@ def test_it_is_off_by_default():
         target = subwords("target")
 
     assert _choices(DocumentStepConfig(), Given) is None
-    assert _choices(DocumentStepConfig(choices=("re,ri",)), Given).weight == 5.0
+    given = _choices(DocumentStepConfig(choices=("re,ri",)), Given)
+    assert given.weight == 5.0 and given.counts is None
 
 
 def test_a_system_without_such_a_loss_says_so():

@@ -36,6 +36,17 @@ def test_named_words_are_hidden_whole_and_no_others():
     assert left == ["Le", "voit", "mer,", "un", "homme", "aime", "le."]
 
 
+def test_named_words_of_a_sentence_are_hidden_together():
+    """One that is left would tell what the others are."""
+    source = subwords("source")
+    (ids,) = source.encode(["un chat, un chat, un chat"])
+    hide = WordDropout(0.3, ["chat"], source)
+    torch.manual_seed(1)
+    times = [hide(ids).count(unknown()) for _ in range(1000)]
+    assert len(set(times)) == 2 and min(times) == 0
+    assert sum(map(bool, times)) / 1000 == pytest.approx(0.3, abs=0.05)
+
+
 @pytest.mark.parametrize("rate", [0.2, 0.7])
 def test_any_piece_is_hidden_as_often_as_asked_for(rate):
     torch.manual_seed(1)
