@@ -177,6 +177,7 @@ class DocumentStepConfig(StepConfig):
     choice_balance: bool = False  # all words of a class count for the same in it, rare ones as much as frequent ones
     word_dropout: float = 0.0  # share of the source's words that are hidden; not in the context
     word_dropout_of: tuple[str, ...] = ()  # these words alone, all of a sentence together; none: any piece
+    split_pairs: float = 0.0  # share of the pairs that are cut in two, the first half as context of the second
     batches_for: int = -1  # batches are cut as if each sentence saw so many before it; -1: as many as it sees
 
     def __post_init__(self) -> None:
@@ -185,6 +186,7 @@ class DocumentStepConfig(StepConfig):
         one_of("document.context_from", self.context_from, ("own", "shuffled", "none"))
         _at_least("document.choice_weight", self.choice_weight, 0)
         _share("document.word_dropout", self.word_dropout)
+        _share("document.split_pairs", self.split_pairs)
         _at_least("document.focus_weight", self.focus_weight, 0)
         _at_least("document.batches_for", self.batches_for, -1)
 

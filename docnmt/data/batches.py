@@ -19,6 +19,7 @@ from docnmt.base.errors import DocnmtError
 from docnmt.data.context import Before, Context, ContextRule, Neighbours, Sizes
 from docnmt.data.focus import Choices, Focus, WordDropout
 from docnmt.data.packing import Batch, Contexts, History, Packed, Segments
+from docnmt.data.split_pairs import SplitPairs
 from docnmt.data.store import Ints, TokenStore
 from docnmt.data.subwords import Subwords
 from docnmt.document import context_positions
@@ -28,8 +29,8 @@ class Examples:
     """The sentence pairs of one or more token stores, numbered through, each with its context if there is a rule.
 
     `foreign` gives each sentence the context of one of another document instead, drawn once with that seed: a control.
-    `focus` says which words count for more than others, `choices` which are told from others of their class, and
-    `word_dropout` hides some of the source.
+    `focus` says which words count for more than others, `choices` which are told from others of their class,
+    `word_dropout` hides some of the source, and `split_pairs` makes context of some sentences' first halves.
     """
 
     def __init__(
@@ -42,9 +43,10 @@ class Examples:
         focus: Focus | None = None,
         word_dropout: WordDropout | None = None,
         choices: Choices | None = None,
+        split_pairs: SplitPairs | None = None,
     ):
-        self.stores, self.rule = list(stores), rule
-        self.focus, self.word_dropout, self.choices = focus, word_dropout, choices
+        self.stores, self.rule, self.is_foreign = list(stores), rule, foreign is not None
+        self.focus, self.word_dropout, self.choices, self.split_pairs = focus, word_dropout, choices, split_pairs
         self.bos, self.eos, self.subwords = target.bos, target.eos, source
         self.offsets = np.cumsum([0, *map(len, self.stores)])  # [stores + 1]
         self.source_lengths = self._lengths("source") + len(source.whole([]))  # with its marks
@@ -119,11 +121,13 @@ class Examples:
     def batch(self, indices: Sequence[int], device: torch.device | str = "cpu") -> Batch:
         sources = [self._sentence("source", i).tolist() for i in indices]
         targets = [self._sentence("target", i).tolist() for i in indices]
+        around = [] if self.rule is None else [self._around(i) for i in indices]
+        if self.split_pairs is not None:
+            self._split(sources, targets, around)
         if self.word_dropout is not None:
             sources = [self.word_dropout(source) for source in sources]
         contexts = None
         if self.rule is not None:
-            around = [self._around(i) for i in indices]
             sources = [self.rule.source(*pair) for pair in zip(sources, around, strict=True)]
             targets = [self.rule.target(*pair) for pair in zip(targets, around, strict=True)]
             contexts = [self.rule.context(each) for each in around]
@@ -134,6 +138,21 @@ class Examples:
         if self.choices is not None:
             batch = replace(batch, choice=self.choices.of(targets, device))
         return batch
+
+    def _split(self, sources: list[list[int]], targets: list[list[int]], around: list[Neighbours]) -> None:
+        """Puts second halves in the place of some sentences, and their first halves into the contexts. A context that
+        comes from elsewhere stays what it is: a control must not see what it is a control of."""
+        assert self.split_pairs is not None and self.rule is not None
+        for i, pair in enumerate(zip(sources, targets, strict=True)):
+            halves = self.split_pairs(*pair)
+            if halves is None:
+                continue
+            (first, sources[i]), (translated, targets[i]) = halves
+            if not self.is_foreign and self.rule.spec.previous:
+                known = replace(around[i], before=[*around[i].before, first][-self.rule.spec.previous :], after=())
+                if known.translations:
+                    known = replace(known, translations=[*known.translations, translated][-len(known.before) :])
+                around[i] = known
 
 
 def _document_bounds(store: TokenStore) -> tuple[Ints, Ints]:

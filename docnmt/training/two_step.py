@@ -23,6 +23,7 @@ from docnmt.data.batches import Examples, Stream
 from docnmt.data.context import ContextRule
 from docnmt.data.focus import Choices, Focus, WordDropout
 from docnmt.data.prepare import Prepared, prepare
+from docnmt.data.split_pairs import SplitPairs
 from docnmt.data.store import TokenStore
 from docnmt.data.subwords import BOS, EOS
 from docnmt.document import NO_CONTEXT, ParallelDocument
@@ -229,6 +230,7 @@ def _train_and_save(
             focus,
             _word_dropout(lessons, prepared),
             _choices(lessons, prepared),
+            _split_pairs(lessons, prepared, rule),
         ),
         stream,
         config,
@@ -303,6 +305,17 @@ def _focus(step: DocumentStepConfig, prepared: Prepared) -> Focus | None:
 
 def _word_dropout(step: DocumentStepConfig, prepared: Prepared) -> WordDropout | None:
     return WordDropout(step.word_dropout, step.word_dropout_of, prepared.source) if step.word_dropout else None
+
+
+def _split_pairs(step: DocumentStepConfig, prepared: Prepared, rule: ContextRule | None) -> SplitPairs | None:
+    if not step.split_pairs or rule is None:
+        return None
+    if rule.spec.following:
+        raise DocnmtError(
+            "document.split_pairs: the first half of a sentence is context before it, but this model also reads after\n"
+            "  Set context.following = 0, or leave split_pairs out."
+        )
+    return SplitPairs(step.split_pairs, prepared.source, prepared.target)
 
 
 def _choices(step: DocumentStepConfig, prepared: Prepared) -> Choices | None:

@@ -18,6 +18,8 @@ KEYS = (
     'document.focus=["it", "he", "she"]',
     "document.focus_only=true",
     "document.word_dropout=0.3",
+    "document.split_pairs=0.5",
+    "document.choice_balance=true",
     'document.choices=["it,he,she"]',
 )
 
