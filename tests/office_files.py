@@ -64,8 +64,9 @@ def docx(body: str, title: str = "", **parts: str) -> bytes:
     return zipped(files | {f"word/{name}.xml": content for name, content in parts.items()})
 
 
-def odt(body: str, styles: str = "", manifest: str = "", title: str = "", page: str = "") -> bytes:
-    """An OpenDocument text with this body, automatic styles, entries of the manifest and a header on its pages."""
+def odt(body: str, styles: str = "", manifest: str = "", title: str = "", page: str = "", named: str = "") -> bytes:
+    """An OpenDocument text with this body, automatic styles, entries of the manifest, a header on its pages and styles
+    with names."""
     namespaces = " ".join(f'xmlns:{prefix}="{address}"' for prefix, address in ODF.items())
     namespaces += (
         f' xmlns:style="{_OASIS}:style:1.0" xmlns:svg="{_OASIS}:svg-compatible:1.0" xmlns:xlink="http://www.w3.org/'
@@ -79,7 +80,8 @@ def odt(body: str, styles: str = "", manifest: str = "", title: str = "", page: 
             "content.xml": f"{head}<office:document-content {namespaces}><office:automatic-styles>{styles}"
             f"</office:automatic-styles><office:body><office:text>{body}</office:text></office:body>"
             "</office:document-content>",
-            "styles.xml": f"{head}<office:document-styles {namespaces}><office:master-styles>"
+            "styles.xml": f"{head}<office:document-styles {namespaces}><office:styles>{named}"
+            f"</office:styles><office:master-styles>"
             f'<style:master-page style:name="Standard"><style:header>{page}</style:header></style:master-page>'
             "</office:master-styles></office:document-styles>",
             "meta.xml": f"{head}<office:document-meta {namespaces}><office:meta><dc:title>{title}</dc:title>"

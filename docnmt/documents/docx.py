@@ -10,12 +10,11 @@ from itertools import groupby
 
 from docnmt.base.errors import DocnmtError
 from docnmt.documents.archive import PackageText, read_zip
+from docnmt.documents.outline import Outline
 from docnmt.documents.passages import Atom, Passage, Role, has_letters, trim
 from docnmt.documents.segment import FileText, Segment
 from docnmt.documents.xml import Aside, Element, XmlBytes
 from docnmt.documents.xml_text import AttributePlace, Change, Inline, MixedPlace, Place, XmlText, atoms_of, escape
-
-# ---- A paragraph of a Word document ----
 
 # A paragraph of a Word document, cut into runs: those that look alike are one text, another look is a mark.
 
@@ -23,6 +22,8 @@ _AROUND = frozenset(f"w:{name}" for name in ("hyperlink", "ins", "moveTo", "smar
 _GAPS = frozenset(("w:tab", "w:ptab", "w:br", "w:cr"))
 # What Word notes down about the words as they stand: spelling mistakes, where lines and pages happened to end.
 _NOISE = frozenset(("w:proofErr", "w:lastRenderedPageBreak", "w:softHyphen", "w:rPr", "w:pPr"))
+_FREE = _NOISE | {"w:r", "w:t", "w:noBreakHyphen"}  # runs are divided as the words need it
+_INLINE = _AROUND | {"w:sdt", "w:sdtContent", "w:fldSimple"}
 _SAME_LOOK = frozenset(("w:lang", "w:noProof"))
 # Controls whose text is one of a list or made by the program.
 _CHOSEN = frozenset(("w:dropDownList", "w:comboBox", "w:date", "w14:checkbox"))
@@ -351,10 +352,11 @@ def read(data: bytes, name: str, languages: tuple[str, str]) -> FileText:
         style for part, kind in types.items() if kind.endswith(_STYLES) for style in _code_styles(files[part], name)
     )
     parts = {}
+    outline = Outline(_NAMESPACES, _INLINE, lambda name, _: name in _FREE, frozenset(("w:rPr",)))
     for wanted in _WITH_TEXT:
         for part in sorted(part for part, kind in types.items() if kind.endswith(wanted)):
             xml = XmlBytes(files[part], f"{name} ({part})")
-            parts[part] = XmlText(xml, _title(xml) if wanted == _TITLE else _places(xml, code))
+            parts[part] = XmlText(xml, _title(xml) if wanted == _TITLE else _places(xml, code), outline)
     return PackageText(data, parts)
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from docnmt.base.errors import DocnmtError
 from docnmt.documents.archive import PackageText, read_zip
+from docnmt.documents.outline import Outline
 from docnmt.documents.segment import FileText
 from docnmt.documents.xml import Element, XmlBytes
 from docnmt.documents.xml_text import Inline, MixedPlace, XmlText, atoms_of
@@ -23,9 +24,11 @@ _NAMESPACES = {
 # In the order in which they are read: the title first, headers and footers last.
 _PARTS = ("meta.xml", "content.xml", "styles.xml")
 _WITH_TEXT = frozenset(("text:p", "text:h", "svg:title", "svg:desc", "dc:title"))
+_STYLE = frozenset(("style:style",))
 _AROUND = frozenset(("text:span", "text:a", "text:meta"))
 _GAPS = frozenset(("text:s", "text:tab", "text:line-break"))
-_CODE = frozenset(("Preformatted_20_Text", "Source_20_Text"))
+# LibreOffice's and pandoc's names, whichever way they spell the space in them.
+_CODE = frozenset(("preformattedtext", "sourcetext", "sourcecode", "teletype", "userentry", "verbatimchar"))
 _BOUNDS = {"start": "", "end": "/"}
 # Comments are for the authors, and what was deleted is no longer read.
 _NOT_READ = frozenset(("office:annotation", "text:tracked-changes"))
@@ -35,11 +38,42 @@ def read(data: bytes, name: str, languages: tuple[str, str]) -> FileText:
     files = read_zip(data, name)
     _check(files, name)
     parts = {}
+    common = _Styles()
+    for style in XmlBytes(files.get("styles.xml", b"<none/>"), f"{name} (styles.xml)").elements(_STYLE, _NAMESPACES):
+        if style.parent and style.parent.name == "office:styles":
+            common.add(style)
     for part in _PARTS:
         if part in files:
             xml = XmlBytes(files[part], f"{name} ({part})")
-            parts[part] = XmlText(xml, _places(xml))
+            styles = _Styles(common)
+            parts[part] = XmlText(xml, _places(xml, styles), Outline(_NAMESPACES, _AROUND, styles.is_unseen))
     return PackageText(data, parts)
+
+
+class _Styles:
+    """What a reader does not see of styles: those of code, and those that only say in which session a text was typed.
+    LibreOffice cuts words apart with these. Styles of the whole document are known in each of its parts."""
+
+    def __init__(self, common: _Styles | None = None):
+        self._code: set[str] = set(common._code) if common else set()
+        self._unseen: set[str] = set()
+
+    def add(self, style: Element) -> None:
+        name, parent = (style.attributes.get(key, "") for key in ("style:name", "style:parent-style-name"))
+        attributes = [key for child in style.elements for key in child.attributes]
+        if self._names_code(parent):
+            self._code.add(name)
+        elif style.attributes.get("style:family") == "text" and not parent and all(map(_is_session, attributes)):
+            self._unseen.add(name)
+
+    def is_code(self, element: Element) -> bool:
+        return self._names_code(element.attributes.get("text:style-name", ""))
+
+    def _names_code(self, style: str) -> bool:
+        return style in self._code or style.replace("_20_", "").replace("_", "").lower() in _CODE
+
+    def is_unseen(self, name: str, attributes: Mapping[str, str]) -> bool:
+        return name == "text:span" and attributes.get("text:style-name", "") in self._unseen
 
 
 def _check(files: dict[str, bytes], name: str) -> None:
@@ -56,26 +90,18 @@ def _check(files: dict[str, bytes], name: str) -> None:
         raise DocnmtError(f"{name}: {problem}\n  Save it as .odt in the program that made it.")
 
 
-def _places(xml: XmlBytes) -> Iterator[MixedPlace]:
-    unseen: set[str] = set()
-    code = set(_CODE)
-
+def _places(xml: XmlBytes, styles: _Styles) -> Iterator[MixedPlace]:
     def inline(element: Element) -> Inline:
-        style = element.attributes.get("text:style-name")
-        if element.name in _AROUND and style not in code:
-            return Inline.UNSEEN if element.name == "text:span" and style in unseen else Inline.AROUND
+        if element.name in _AROUND and not styles.is_code(element):
+            return Inline.UNSEEN if styles.is_unseen(element.name, element.attributes) else Inline.AROUND
         return Inline.GAP if element.name in _GAPS else Inline.ALONE
 
-    for outermost in xml.elements(_WITH_TEXT | {"style:style"}, _NAMESPACES):
+    for outermost in xml.elements(_WITH_TEXT | _STYLE, _NAMESPACES):
         if outermost.name == "style:style":  # these stand before the text that uses them
-            style = outermost.attributes.get("style:name", "")
-            if outermost.attributes.get("style:parent-style-name") in code:
-                code.add(style)
-            elif _is_unseen(outermost):
-                unseen.add(style)
+            styles.add(outermost)
             continue
         for element in _with_text(outermost):
-            if element.attributes.get("text:style-name") in code:
+            if styles.is_code(element):
                 continue
             if place := MixedPlace.of(list(atoms_of(element, inline, _link)), collapse=True):
                 yield place
@@ -89,13 +115,6 @@ def _with_text(element: Element) -> Iterator[Element]:
         yield element
     for child in element.elements:
         yield from _with_text(child)
-
-
-def _is_unseen(style: Element) -> bool:
-    """Whether a style only says in which session a text was typed. LibreOffice cuts words apart with these."""
-    attributes = [key for child in style.elements for key in child.attributes]
-    is_text = style.attributes.get("style:family") == "text"
-    return is_text and "style:parent-style-name" not in style.attributes and all(map(_is_session, attributes))
 
 
 def _is_session(attribute: str) -> bool:

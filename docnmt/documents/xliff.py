@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from docnmt.base.errors import DocnmtError
+from docnmt.documents.outline import Outline
 from docnmt.documents.passages import Atom, Passage, has_letters, trim, with_breaks
 from docnmt.documents.segment import FileText, Segment
 from docnmt.documents.xml import Element, Text, XmlBytes
@@ -171,7 +172,8 @@ def read(data: bytes, name: str, languages: tuple[str, str]) -> FileText:
     if languages[1]:
         missing = (item for item in told.items() if not item[0].attributes.get(item[1]))
         edits = [with_attribute(xml, holder, spelled, languages[1]) for holder, spelled in missing]
-    return XmlText(xml, units.places, [*units.edits, *edits])
+    outline = Outline(_NAMESPACES, added=frozenset(("target",)))
+    return XmlText(xml, units.places, outline, [*units.edits, *edits])
 
 
 def _language_holder(unit: Element) -> tuple[Element, str]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
+from docnmt.documents.outline import Outline
 from docnmt.documents.passages import Atom, Passage, Role, has_letters, trim
 from docnmt.documents.segment import Segment
 from docnmt.documents.xml import Aside, Element, Text, XmlBytes
@@ -42,7 +43,10 @@ def atoms_of(
         elif isinstance(child, Aside):
             yield Atom(Role.ALONE, child.start, child.end)
         elif (kind := inline(child)) is Inline.UNSEEN:
+            # Its tags are a pair without words: a part of the content that has one of them has both.
+            yield Atom(Role.TEXT, child.start, child.inner, link=f"unseen {child.start}")
             yield from atoms_of(child, inline, link)
+            yield Atom(Role.TEXT, child.outer, child.end, link=f"/unseen {child.start}")
         elif kind is Inline.AROUND and child.children:
             yield Atom(Role.OPEN, child.start, child.inner)
             yield from atoms_of(child, inline, link)
@@ -129,9 +133,9 @@ class AttributePlace:
 class XmlText:
     """An XML file that was read."""
 
-    def __init__(self, xml: XmlBytes, places: Iterable[Place], edits: Sequence[Change] = ()):
+    def __init__(self, xml: XmlBytes, places: Iterable[Place], outline: Outline, edits: Sequence[Change] = ()):
         """`edits` are made along with any change."""
-        self._xml, self._edits = xml, edits
+        self._xml, self._edits, self._outline = xml, edits, outline
         self._places = sorted(places, key=lambda place: place.start)
 
     @property
@@ -143,7 +147,8 @@ class XmlText:
         changes = [change for place, new in pairs for change in place.changes(new, self._xml)]
         if not changes:
             return self._xml.data
-        return _changed(self._xml.data, [*changes, *self._edits])
+        new = _changed(self._xml.data, [*changes, *self._edits])
+        return self._outline.checked(self._xml.data, new, self._xml.name)
 
 
 def _changed(data: bytes, changes: list[Change]) -> bytes:

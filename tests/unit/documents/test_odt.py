@@ -49,6 +49,42 @@ def test_words_cut_by_the_history_of_typing_are_whole_again() -> None:
     assert len(opened(body).segments[0].marks) == 2
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "Je pense {à la lettre.}",
+        "{Je pense }à la lettre.",
+        "{Je pense à la lettre.}",
+        "{Je} pense {à la} lettre{.}",
+        "{Je <text:span text:style-name='B'>pense</text:span>} à la lettre.",
+        "<text:span text:style-name='B'>Je {pense}</text:span> à la {lettre.}",
+        "<text:bookmark text:name='b'/>{Je pense<text:line-break/>}{à la lettre.}",
+        "{<text:bookmark text:name='b'/>}Je pense {{à la }lettre.}",
+        "Je pense {à la <text:note><text:note-body><text:p>La {note.}</text:p></text:note-body></text:note>lettre.}",
+    ],
+)
+def test_the_history_of_typing_at_the_ends_of_a_paragraph(body: str) -> None:
+    span = '<text:span text:style-name="T1">'
+    written = f"<text:p>{body.replace('{', span).replace('}', '</text:span>')}</text:p>"
+    before = opened(written, SESSION)
+    after = read(shouted(before), "x.odt", ("", ""))  # which reads it only if it is well-formed
+    assert texts(after) == [text.upper() for text in texts(before)]
+    for element in ("text:bookmark", "text:note-body", "text:p", "text:line-break"):
+        assert body_of(shouted(before)).count(f"<{element}") == written.count(f"<{element}")
+
+
+def test_a_translation_that_would_damage_the_file_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    file = opened('<text:p>Un <text:span text:style-name="B">mot</text:span>.</text:p>')
+    for parts, told in (
+        ((b"A word</text:span>.",), "mismatched tag"),
+        ((b"A word.",), "text:p/text:span would be lost"),
+        ((b"A <text:span>word</text:span><text:span/>.",), "text:p/text:span would be put into"),
+    ):
+        monkeypatch.setattr("docnmt.documents.xml_text.mixed", lambda *_, parts=parts: parts)
+        with pytest.raises(DocnmtError, match=f"content.xml.*{told}"):
+            shouted(file)
+
+
 def test_spaces_tabs_and_line_breaks() -> None:
     body = "<text:p>\n  Un  <text:s text:c='2'/>deux<text:tab/>trois<text:line-break/>\n quatre\n </text:p>"
     assert texts(opened(body)) == ["Un deux trois quatre"]
@@ -91,6 +127,17 @@ def test_what_is_not_read_stays() -> None:
     assert texts(file) == ["Texte visible", "Avec  aussi"]
     result = body_of(shouted(file))
     assert remark in result and changes in result and result.count("code()") == 2 and ">print<" in result
+
+
+@pytest.mark.parametrize("style", ["Source_Text", "Source_20_Text", "Teletype", "User_20_Entry", "Mine", "T7"])
+def test_code_in_the_line_is_left_alone(style: str) -> None:
+    """By LibreOffice's names and pandoc's, and by those of styles made from them."""
+    body = f'<text:p>Avec <text:span text:style-name="{style}">print</text:span> aussi</text:p>'
+    automatic = '<style:style style:name="T7" style:family="text" style:parent-style-name="Mine"/>'
+    own = '<style:style style:name="Mine" style:family="text" style:parent-style-name="Teletype"/>'
+    data = odt(body, automatic, named=own)
+    result = body_of(shouted(read(data, "x.odt", ("", ""))))
+    assert ">print<" in result and "AVEC" in result
 
 
 @pytest.mark.parametrize(
