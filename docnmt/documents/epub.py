@@ -105,7 +105,7 @@ class _Xml:
             reader.read(content.start, content.end)
         if languages[1]:
             edits = [(content.start, content.end, languages[1]) for content in self._contents((language,))][:1]
-        return Page(self.text, self._encoding, self._mark, reader.found(), tuple(edits))
+        return Page(self.text, self._encoding, self._mark, reader.found(), tuple(edits), self._name)
 
     def _contents(self, wanted: Sequence[str]) -> Iterator[Token]:
         for token, content in zip(self.tokens, self.tokens[1:], strict=False):

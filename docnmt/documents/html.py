@@ -10,6 +10,7 @@ from pathlib import PurePath
 
 from docnmt.base.errors import DocnmtError
 from docnmt.documents.html_tokens import BLOCKS, Attribute, Token, attributes, decode, line_of, match, names, tokens
+from docnmt.documents.outline import Outline
 from docnmt.documents.runs import (
     TEMPLATE,
     Edit,
@@ -45,13 +46,17 @@ class Page:
     mark: bytes  # for the order of bytes
     runs: tuple[Run, ...]
     languages: tuple[Edit, ...]  # how to say that the page is in another language now
+    name: str = ""  # of XML: what is written has to be such, too
 
     @property
     def segments(self) -> tuple[Segment, ...]:
         return tuple(run.segment for run in self.runs)
 
     def write(self, translations: Sequence[Segment]) -> bytes:
-        return self._encoded(rewritten(self.text, self.runs, translations, self.languages))
+        new = rewritten(self.text, self.runs, translations, self.languages)
+        if not self.name or new == self.text:
+            return self._encoded(new)
+        return _outline().checked(self._encoded(self.text), self._encoded(new), self.name)
 
     def relabelled(self) -> bytes:
         """With nothing changed but the language that it says it is in."""
@@ -61,15 +66,20 @@ class Page:
         return self.mark + text.encode(self.encoding, "surrogateescape")
 
 
+def _outline() -> Outline:
+    return Outline({"http://www.w3.org/1999/xhtml": ""}, inline=lambda name: name not in BLOCKS)
+
+
 def read(data: bytes, name: str, languages: tuple[str, str]) -> Page:
     return read_page(data, name, languages, xml=PurePath(name).suffix.lower() == ".xhtml")
 
 
 def read_page(data: bytes, name: str, languages: tuple[str, str], xml: bool) -> Page:
     mark, text, encoding = decode(data, name)
-    reader = Reader(text, name, xml or text.lstrip().startswith("<?xml"), encoding, languages)
+    xml = xml or text.lstrip().startswith("<?xml")
+    reader = Reader(text, name, xml, encoding, languages)
     reader.read(0, len(text))
-    return Page(text, encoding, mark, reader.found(), tuple(reader.edits))
+    return Page(text, encoding, mark, reader.found(), tuple(reader.edits), name if xml else "")
 
 
 def runs_in(text: str, name: str, start: int, end: int) -> tuple[Run, ...]:

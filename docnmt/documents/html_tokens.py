@@ -22,10 +22,12 @@ def names(text: str) -> frozenset[str]:
 _TAG = re.compile(
     r"""</?([A-Za-z][^\s/>]*+)(?:[^>=]++|=\s*+(?:"[^"]*+"|'[^']*+'|[^\s>"'][^\s>]*+|(?=>)))*+>""",
 )
+_TAG_NAME = re.compile(r"</?[^\s/>]*+")
 _ATTRIBUTE = re.compile(r"""([^\s/>=]++)(?:\s*+=\s*+("[^"]*+"|'[^']*+'|[^\s>"'][^\s>]*+))?""")
 _COMMENT_END = re.compile(r"--!?>")
 # Between these tags nothing is markup.
 _RAW = names("script style textarea title xmp iframe noembed noframes")
+_FOREIGN = names("svg math")  # XML in any page
 _RAW_END = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in _RAW}
 
 # How a browser reads the encodings that pages declare; others are refused.
@@ -56,7 +58,7 @@ class Token(NamedTuple):
     kind: str  # text, cdata (text with nothing escaped), open, close, raw (content left alone), other (a comment...)
     start: int
     end: int
-    name: str = ""  # of a tag, in lower case
+    name: str = ""  # of a tag, in lower case; of pictures and formulas without the prefix that XML may give them
     empty: bool = False  # <x/>
 
 
@@ -108,7 +110,9 @@ def line_of(text: str, position: int) -> int:
 def attributes(text: str, tag: Token) -> dict[str, Attribute]:
     """The attributes of a tag by their names in lower case; of two with one name the first counts."""
     found: dict[str, Attribute] = {}
-    for part in _ATTRIBUTE.finditer(text, tag.start + 1 + len(tag.name), tag.end - 1):
+    name = _TAG_NAME.match(text, tag.start)
+    assert name
+    for part in _ATTRIBUTE.finditer(text, name.end(), tag.end - 1):
         raw = part[2] or ""
         quote = raw[0] if raw[:1] in ('"', "'") else ""
         start, end = part.span(2) if part[2] else (part.end(), part.end())
@@ -132,7 +136,7 @@ def tokens(text: str, name: str, xml: bool, start: int = 0, end: int | None = No
         token = _markup_at(text, at, end, name, xml or foreign > 0)
         yield token
         start = token.end
-        if token.name in ("svg", "math") and not token.empty:
+        if token.name in _FOREIGN and not token.empty:
             foreign = max(0, foreign + (1 if token.kind == "open" else -1))
         if token.kind == "open" and token.name in _RAW and not foreign and not (xml and token.empty):
             found = _RAW_END[token.name].search(text, start, end)
@@ -170,7 +174,9 @@ def _markup_at(text: str, start: int, end: int, name: str, xml: bool) -> Token:
         line = line_of(text, start)
         raise DocnmtError(f"{name}, line {line}: a tag that is never closed\n  Write its closing > or quote.")
     kind = "close" if following == "/" else "open"
-    return Token(kind, start, found.end(), found[1].lower(), text[found.end() - 2] == "/")
+    local = found[1].lower().rpartition(":")[2]
+    spelt = local if local in _FOREIGN else found[1].lower()
+    return Token(kind, start, found.end(), spelt, text[found.end() - 2] == "/")
 
 
 def _declaration_at(text: str, start: int, end: int, name: str) -> Token:
@@ -287,7 +293,7 @@ def match(tokens: Sequence[Token], xml: bool) -> tuple[dict[int, int], dict[int,
 
 
 def _is_foreign(elements: _Open, name: str) -> bool:
-    return name in ("svg", "math") or elements.depth("svg", "math") >= 0
+    return name in _FOREIGN or elements.depth(*_FOREIGN) >= 0
 
 
 def _end_implied(elements: _Open, name: str, number: int) -> None:

@@ -81,7 +81,9 @@ class Outline:
     def _short(self, raw: str) -> str:
         if raw not in self._names:
             address, _, local = raw.rpartition(" ")
-            prefix = self._prefixes.get(address, f"{{{address}}}" if address else "")
+            prefix = self._prefixes.get(address)
+            if prefix is None:
+                local = f"{{{address}}}{local}" if address else local
             self._names[raw] = f"{prefix}:{local}" if prefix else local
         return self._names[raw]
 

@@ -284,3 +284,26 @@ def test_no_page_takes_long(text: str) -> None:
     assert page.write(page.segments) == text.encode()
     shouted(page)
     assert time.process_time() - start < 10
+
+
+@pytest.mark.parametrize("name", ["a.html", "a.xhtml"])
+@pytest.mark.parametrize("tag", ["math", "m:math", "svg:svg", "SVG"])
+def test_formulas_and_pictures_are_left_alone_whatever_their_prefix(name, tag):
+    drawn = f'<{tag} xmlns:m="x" title="a sum"><m:mtext>drawn</m:mtext><svg:rect/></{tag}>'
+    page = f"<p>The sum {drawn} is this.</p>"
+    assert [run.segment.text for run in opened(page, name).runs] == ["The sum  is this.", "a sum"]
+    assert loud(page, name) == page.replace("The sum", "THE SUM").replace("is this", "IS THIS").replace(
+        "a sum", "A SUM"
+    )
+
+
+def test_what_comes_of_xhtml_is_xml_again():
+    """What would not be is not written: here a mark whose partner is in another block comes to stand inside a pair."""
+    body = "<div>One <i>two</i> <b>three<p>four</p>five</b></div>"
+    page = opened(f"<html xmlns='http://www.w3.org/1999/xhtml'><body>{body}&nbsp;</body></html>", "a.xhtml")
+    first, *others = page.segments
+    italic, italic_end, bold = first.marks
+    moved = Segment("One two three", (italic, Mark(6, bold.code), Mark(7, italic_end.code, italic.pair, True)))
+    with pytest.raises(DocnmtError, match=r"a\.xhtml: mismatched tag in line 1 of its translation"):
+        page.write([moved, *others])
+    assert page.write([Segment("Un deux trois", first.marks), *others])
