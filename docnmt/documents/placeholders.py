@@ -49,6 +49,10 @@ _PLACEHOLDER = re.compile(
 )
 
 
+# Of these a program fills in the first with the first value, whatever they are called: their order must stay.
+_IN_ORDER = re.compile(r"%[-+#0]{0,3}(?:[0-9]{1,4}|\*)?(?:\.(?:[0-9]{1,4}|\*))?[hlLzjtq]{0,2}[A-Za-z@]|\{\}")
+
+
 def find(text: str) -> list[Span]:
     if not _HINT.search(text):
         return []
@@ -58,6 +62,17 @@ def find(text: str) -> list[Span]:
 def counts(text: str, spans: Sequence[Span] | None = None) -> Counter[str]:
     """How often each stands in a text."""
     return Counter(text[start:end] for start, end in (find(text) if spans is None else spans))
+
+
+def in_order(text: str, source: str) -> str:
+    """A translation with the same placeholders as its source, those without number or name in the source's order."""
+    spans = [span for span in find(text) if _IN_ORDER.fullmatch(text, *span)]
+    wanted = [source[start:end] for start, end in find(source) if _IN_ORDER.fullmatch(source, start, end)]
+    pieces, end = [], 0
+    for (start, stop), code in zip(spans, wanted, strict=True):
+        pieces += text[end:start], code
+        end = stop
+    return "".join([*pieces, text[end:]])
 
 
 @dataclass(frozen=True)
@@ -103,6 +118,7 @@ def put_back(text: str, marks: Sequence[tuple[int, Mark]], bare: Bare) -> tuple[
     Each mark comes with its number among the bare sentence's; the ones that stay keep theirs among the sentence's own.
     """
     spelt = {number: (code, before, after) for number, code, before, after in bare.taken}
+    ordered = (code for _, code, _, _ in bare.taken if _IN_ORDER.fullmatch(code))
     own = {number: n for n, number in enumerate(k for k in range(len(bare.marks)) if k not in spelt)}
     pieces: list[str] = []
     left: list[tuple[int, Mark]] = []
@@ -114,6 +130,7 @@ def put_back(text: str, marks: Sequence[tuple[int, Mark]], bare: Bare) -> tuple[
             left.append((own[number], replace(mark, at=length)))
             continue
         code, before, after = spelt[number]
+        code = next(ordered) if _IN_ORDER.fullmatch(code) else code
         written = next(filter(None, reversed(pieces)), "")
         space_before = _needs_space(before, written[-1:], _OPENING)
         space_after = _needs_space(after, text[at : at + 1], _CLOSING)

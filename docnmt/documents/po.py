@@ -24,6 +24,11 @@ _TOKEN = re.compile(
 _ESCAPE = re.compile(r"\\([0-7]{1,3}|x[0-9a-fA-F]{1,2}|.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 _WRITTEN = str.maketrans({"\\": "\\\\", '"': '\\"', **{value: f"\\{name}" for name, value in _ESCAPES.items()}})
+# Those that gettext reads; Python has more names, some of codecs that take time by the square.
+_CHARSET = re.compile(
+    r"utf-?8|(?:us-)?ascii|iso-?8859-\d+|koi8-[rtu]|(?:cp|windows-)\d+|gb[\dk]+|euc-\w+|big5\S*"
+    r"|shift_jis|johab|tis-620"
+)
 _KEYWORDS = frozenset(("domain", "msgctxt", "msgid", "msgid_plural", "msgstr"))
 # gettext's own width.
 WIDTH = 79
@@ -161,6 +166,8 @@ def decoded(data: bytes, name: str) -> tuple[str, str]:
     found = re.search(rb"Content-Type:[^\n]{0,100}?charset=([\w.:-]+)", data[:20_000])
     encoding = found[1].decode() if found and found[1] != b"CHARSET" else "utf-8"
     try:
+        if not _CHARSET.fullmatch(encoding.lower()):
+            raise LookupError(encoding)
         return data.decode(encoding), encoding
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
@@ -169,7 +176,7 @@ def decoded(data: bytes, name: str) -> tuple[str, str]:
             "  Mend the charset in the header, or convert the file: msgconv -t UTF-8."
         ) from None
     except (LookupError, UnicodeError):
-        raise DocnmtError(f"{name}: unknown charset {encoding}\n  Convert the file: msgconv -t UTF-8.") from None
+        raise DocnmtError(f"{name}: unknown charset {encoding[:40]}\n  Convert the file: msgconv -t UTF-8.") from None
 
 
 def header_fields(entries: list[PoEntry]) -> dict[str, str]:
@@ -244,10 +251,12 @@ class PoFile:
         self._data, self._name, self._language = data, name, language
         self._text, self._encoding = decoded(data, name)
         self._entries = read_entries(self._text, name)
-        self._items = [_item(entry) for entry in self._entries if not entry.is_header]
         header = header_fields(self._entries)
         check_language(name, header.get("language", ""), language, "target")
         self._forms = PluralForms.parse(header.get("plural-forms", ""))
+        # Without that field gettext takes no plural form, and how many there are is not told.
+        known = self._forms is not None
+        self._items = [_item(entry, known) for entry in self._entries if not entry.is_header]
         self._newline = "\r\n" if "\r\n" in self._text else "\n"
         self._wrap = not self._has_long_lines()
         self.segments: Sequence[Segment] = [s for item in self._items for m in item.messages for s in m.segments]
@@ -337,9 +346,9 @@ class PoFile:
             ) from None
 
 
-def _item(entry: PoEntry) -> _Item:
+def _item(entry: PoEntry, plurals: bool) -> _Item:
     assert entry.msgid is not None
-    translate = not entry.translated
+    translate = not entry.translated and (plurals or entry.plural is None)
     plural = message(entry.plural.text, translate=translate) if entry.plural else None
     return _Item(entry, message(entry.msgid.text, translate=translate), plural)
 

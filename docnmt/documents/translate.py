@@ -15,7 +15,7 @@ from typing import Protocol
 
 from docnmt.base.errors import DocnmtError
 from docnmt.documents.marks import Links, place
-from docnmt.documents.placeholders import Bare, counts, find, put_back, take_out, without
+from docnmt.documents.placeholders import Bare, counts, find, in_order, put_back, take_out, without
 from docnmt.documents.segment import FileText, Mark, Segment, read_document
 from docnmt.text.sentences import split
 
@@ -65,7 +65,8 @@ class Sentences:
         """The sentences of a block, in the context of all."""
         wanted = {n: self.texts[n] for n in block if self.sentences[n].translate}
         found = self._through(machine, block, wanted)
-        spoilt = [n for n, text in found.items() if counts(text) != counts(self.texts[n])]
+        spoilt = {n for n, text in found.items() if counts(text) != counts(self.texts[n])}
+        found = {n: text if n in spoilt else in_order(text, self.texts[n]) for n, text in found.items()}
         bare = {n: take_out(self.texts[n], find(self.texts[n]), self.sentences[n].marks) for n in spoilt}
         again = self._through(machine, block, {n: bare[n].text for n in spoilt})
         found |= {n: without(text).strip() for n, text in again.items()}

@@ -13,11 +13,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import docnmt.decoding.files
 from docnmt.base.errors import DocnmtError
+from docnmt.decoding.files import translate_bytes
 from docnmt.documents import read_document
+from docnmt.documents.placeholders import without
 from docnmt.documents.plural_forms import PluralForms
 from docnmt.documents.po import literal, read_entries
 from docnmt.documents.segment import Segment
+from tests.fake_translator import Fake, backwards
 
 RUSSIAN = "nplurals=3; plural=(n%10==1 && n%100!=11 ? 0 : n%10>=2 && n%10<=4 && (n%100<10 || n%100>=20) ? 1 : 2);"
 HEADER = r"""# Somebody's catalogue.
@@ -173,8 +177,9 @@ def test_nothing_but_translations_flags_and_language_changes() -> None:
         ("nplurals=2; plural=(n == 1);", ["%d BASKETS", "ONE BASKET"]),
         # 21 takes the form of 1: without the number it would be wrong.
         (RUSSIAN, ["%d BASKETS"] * 3),
-        ("nplurals=INTEGER; plural=EXPRESSION;", ["ONE BASKET", "%d BASKETS"]),
-        ("", ["ONE BASKET", "%d BASKETS"]),
+        # gettext takes none where the header does not tell how they are chosen.
+        ("nplurals=INTEGER; plural=EXPRESSION;", ["", ""]),
+        ("", ["", ""]),
     ],
 )
 def test_plural_forms_are_filled(plurals: str, expected: list[str]) -> None:
@@ -328,9 +333,18 @@ def test_a_large_catalogue_is_read_in_linear_time() -> None:
 
 
 @pytest.mark.skipif(shutil.which("msgfmt") is None, reason="gettext is not installed")
-@pytest.mark.parametrize("plurals", [FRENCH, RUSSIAN, "nplurals=1; plural=0;"])
-def test_gettext_accepts_the_result(plurals: str, tmp_path: Path) -> None:
-    (tmp_path / "x.po").write_text(translated(catalogue(plurals=plurals)), encoding="utf-8")
+@pytest.mark.parametrize("plurals", [FRENCH, RUSSIAN, "nplurals=1; plural=0;", ""])
+@pytest.mark.parametrize("say", [str.upper, backwards, lambda text: without(text).upper()])
+def test_gettext_accepts_the_result(
+    plurals: str, say: Callable[[str], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also of messages in which the order of the values is that of the placeholders."""
+    monkeypatch.setattr(docnmt.decoding.files, "align", lambda translator, pairs: [[] for _ in pairs])
+    body = BODY + '\n#, c-format\nmsgid "%s line %d has %5.2f errors"\nmsgstr ""\n'
+    body += '\n#, python-brace-format\nmsgid "From {} to {name} and {}"\nmsgstr ""\n'
+    lines = HEADER.splitlines(keepends=True)
+    data = catalogue(body, plurals) if plurals else ("".join(lines[:-1]) + body).encode()
+    (tmp_path / "x.po").write_bytes(translate_bytes(Fake(say, ("en", "fr")), data, "x.po"))
     command = ["msgfmt", "-c", "--use-fuzzy", "-o", str(tmp_path / "x.mo"), str(tmp_path / "x.po")]
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
@@ -342,3 +356,9 @@ def test_another_parser_reads_the_same() -> None:
     assert new["Cannot open %s\n"].msgstr == "CANNOT OPEN %s\n" and new["Cannot open %s\n"].fuzzy
     assert new["one basket"].msgstr_plural == {0: "ONE BASKET", 1: "%d BASKETS"}
     assert new["An old one"].obsolete and new["An old one"].msgstr == "Ein altes"
+
+
+@pytest.mark.parametrize("charset", ["idna", "punycode", "unicode_escape", "undefined", "utf-7", "x-user", "latin-99"])
+def test_charsets_that_no_catalogue_has(charset: str) -> None:
+    with pytest.raises(DocnmtError, match=f"x.po: unknown charset {charset}\n  Convert"):
+        read_document(catalogue().replace(b"charset=UTF-8", f"charset={charset}".encode()), "x.po")
