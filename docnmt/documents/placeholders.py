@@ -68,7 +68,8 @@ def in_order(text: str, source: str) -> str:
     """A translation with the same placeholders as its source, those without number or name in the source's order."""
     spans = [span for span in find(text) if _IN_ORDER.fullmatch(text, *span)]
     wanted = [source[start:end] for start, end in find(source) if _IN_ORDER.fullmatch(source, start, end)]
-    pieces, end = [], 0
+    pieces: list[str] = []
+    end = 0
     for (start, stop), code in zip(spans, wanted, strict=True):
         pieces += text[end:start], code
         end = stop
