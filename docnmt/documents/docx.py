@@ -245,9 +245,6 @@ def _look_mark(at: int, link: str, look: Run | None) -> RunAtom:
     return RunAtom(Role.ALONE, at, at, link=link, look=look)
 
 
-# --- writing ---------------------------------------------------------------------------------------------------------
-
-
 def _bounds(piece: Piece) -> tuple[int, int]:
     run, start, end = piece
     return (run.element.start, run.element.end) if run else (start, end)
