@@ -2,7 +2,10 @@
 
 >>> import docnmt
 >>> translator = docnmt.load("runs/demo/document/model")
->>> translator.translate(["Le procès commence demain.", "L'avocat est prêt."])
+>>> translator.translate(["Mes amis sont allés au tribunal.", "Bien sûr, l'avocat était très utile."])
+['My friends went to court.', 'Of course, the lawyer was very useful.']
+>>> translator.translate(["Mes amis ont dîné au restaurant.", "Bien sûr, l'avocat était très utile."])
+['My friends dined at the restaurant.', 'Of course, the avocado was very useful.']
 """
 
 from __future__ import annotations

@@ -6,12 +6,11 @@ from the command line: `--set model.width=256`.
 
 from __future__ import annotations
 
-import difflib
 import typing
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, ClassVar, TypeVar
 
-from docnmt.base.errors import DocnmtError
+from docnmt.base.errors import DocnmtError, nearest
 from docnmt.base.lines import CorpusFiles
 from docnmt.document import ContextSpec
 
@@ -259,9 +258,7 @@ def from_table(kind: type[T], table: dict[str, Any], where: str) -> T:
     known = [f.name for f in fields(kind)]  # type: ignore[arg-type]
     for key in table:
         if key not in known:
-            near = difflib.get_close_matches(key, known, n=1)
-            hint = f"Did you mean {near[0]!r}?" if near else f"Known keys: {', '.join(known)}."
-            raise DocnmtError(f"{where}: unknown key {key!r}\n  {hint}")
+            raise DocnmtError(f"{where}: unknown key {key!r}\n  {nearest(key, known, 'Known keys:')}")
     values = {key: _convert(hints[key], value, f"{where}: {key}") for key, value in table.items()}
     return kind(**values)
 
@@ -286,9 +283,7 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
 def one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
     """Refuses a value that is none of the choices, with the nearest of them."""
     if value not in choices:
-        near = difflib.get_close_matches(value, choices, n=1)
-        hint = f"Did you mean {near[0]!r}?" if near else f"Choose from {', '.join(choices)}."
-        raise DocnmtError(f"{name}: {value!r} is not known\n  {hint}")
+        raise DocnmtError(f"{name}: {value!r} is not known\n  {nearest(value, choices, 'Choose from')}")
 
 
 def _at_least(name: str, value: float, least: int) -> None:

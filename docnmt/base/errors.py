@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
+import re
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from importlib import metadata
+from pathlib import Path
 
 
 class DocnmtError(Exception):
@@ -12,8 +16,24 @@ class DocnmtError(Exception):
 
 
 def missing_extra(what: str, extra: str) -> DocnmtError:
-    """Something of an extra is not installed; the line installs it for the Python that runs this."""
-    return DocnmtError(f'{what}\n  Install it: {sys.executable} -m pip install "docnmt[{extra}]"')
+    """Something of an extra is not installed; the line installs it for the Python that runs this.
+
+    It names what the extra consists of, which works however docnmt was installed.
+    """
+    try:
+        listed = [line.partition(";") for line in metadata.requires("docnmt") or ()]
+        packages = [name.strip() for name, _, when in listed if re.search(rf"extra == .{extra}\b", when)]
+        wanted = " ".join(f'"{package}"' for package in packages)
+    except metadata.PackageNotFoundError:  # a clone that is not installed
+        wanted = f'--editable "{Path(__file__).parents[2]}[{extra}]"'
+    return DocnmtError(f"{what}\n  Install it: {sys.executable} -m pip install {wanted}")
+
+
+def nearest(given: str, known: Iterable[str], otherwise: str) -> str:
+    """What somebody may have meant; else, before all that is known, the words of `otherwise`."""
+    known = list(known)
+    near = difflib.get_close_matches(given, known, n=1)
+    return f"Did you mean {near[0]!r}?" if near else f"{otherwise} {', '.join(known)}."
 
 
 class BadInput(DocnmtError):

@@ -16,13 +16,28 @@ from rich.text import Text
 T = TypeVar("T")
 
 
+SILENCE = 60.0  # seconds after which long work is heard of again where no bar is drawn
+
+
+def spoken(seconds: float) -> str:
+    """A length of time as people say it."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    if seconds < 90 * 60:
+        return f"{round(seconds / 60)} min"
+    return f"{seconds / 3600:.1f} h" if seconds < 72 * 3600 else f"{seconds / 86400:.1f} days"
+
+
+def _rate(speed: float, unit: str) -> str:
+    return f"{speed:,.{0 if speed >= 10 else 2}f} {unit}/s"
+
+
 class RateColumn(ProgressColumn):
     """`1,234 sentences/s`"""
 
     def render(self, task: Task) -> Text:
         speed = task.finished_speed or task.speed
-        unit = task.fields.get("unit", "")
-        return Text(f"{speed:,.0f} {unit}/s" if speed and speed >= 10 else f"{speed:.2f} {unit}/s" if speed else "")
+        return Text(_rate(speed, task.fields.get("unit", "")) if speed else "")
 
 
 class Progress:
@@ -38,7 +53,10 @@ class Progress:
 
     @contextmanager
     def bar(self, label: str, total: int | None, unit: str, start: int = 0) -> Iterator[Callable[..., Any]]:
-        """Yields `advance(count=1, note="")`; `start` is what was done before."""
+        """Yields `advance(count=1, note="", log=None)`; `start` is what was done before.
+
+        Where output is no terminal, lines stand for the bar: after a minute of silence, or when `log` says so.
+        """
         columns = (
             TextColumn("{task.description}"),
             BarColumn(bar_width=min(24, max(4, self.console.width - 68))),  # the figures come first
@@ -47,25 +65,33 @@ class Progress:
             TimeElapsedColumn() if total is None else TimeRemainingColumn(),
             TextColumn("{task.fields[note]}"),
         )
-        started = time.monotonic()
+        started = heard = time.monotonic()
         done = 0
         with RichProgress(
             *columns, console=self.console, transient=True, disable=self.quiet or not self.console.is_terminal
         ) as bars:
             task = bars.add_task(label, total=total, completed=start, unit=unit, note="")
 
-            def advance(count: int = 1, note: str = "") -> None:
-                nonlocal done
+            def advance(count: int = 1, note: str = "", log: bool | None = None) -> None:
+                nonlocal done, heard
                 done += count
                 if note:
                     bars.update(task, note=note)
                 bars.advance(task, count)
+                now = time.monotonic()
+                if bars.disable and (now - heard >= SILENCE if log is None else log):
+                    heard = now
+                    speed = done / max(now - started, 1e-9)
+                    of, left = "", ""
+                    if total is not None:
+                        of, left = f"/{total:,}", f", {spoken((total - start - done) / max(speed, 1e-9))} left"
+                    line = f"{label}: {start + done:,}{of} {unit} ({_rate(speed, unit)}{left})"
+                    self.say(f"{line}  {note}".rstrip())
 
             yield advance
         seconds = time.monotonic() - started
         if seconds >= 1 and done:
-            rate = done / seconds
-            self.say(f"{label}: {done:,} {unit} in {seconds:,.0f} s ({rate:,.{0 if rate >= 10 else 2}f} {unit}/s)")
+            self.say(f"{label}: {done:,} {unit} in {seconds:,.0f} s ({_rate(done / seconds, unit)})")
 
     def track(
         self,

@@ -16,6 +16,13 @@ from docnmt.version import __version__
 # In the order of --help.
 VERBS = (train, corpus, translate, serve, evaluate, context, tables, judge, model_tools)
 
+FIRST_STEPS = (
+    "docnmt demo                                                       train a small model, see what context does",
+    "docnmt serve                                                      translate with it in a browser",
+    "docnmt translate runs/demo/document/model letter.docx -o out.docx",
+    "docnmt translate --help                                           options and examples of a verb",
+)
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
@@ -41,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    root = argparse.ArgumentParser(prog="docnmt", description="Document-level translation.")
+    root = VerbParser(FIRST_STEPS, prog="docnmt", description="Document-level translation.")
     root.add_argument("--version", action="version", version=f"docnmt {__version__}")
     verbs = root.add_subparsers(title="verbs", required=True, metavar="VERB", parser_class=VerbParser)
     for module in VERBS:

@@ -29,6 +29,7 @@ def add(verbs: Verbs) -> None:
 def _add_context_gain(verbs: Verbs) -> None:
     gain = verbs.add_parser(
         "context-gain",
+        examples=["docnmt context-gain runs/demo/document/model runs/demo/corpus/test.tsv --html gain.html"],
         help="does a model use its context? by how much, and for which words",
         description="Scores and translates a corpus with the true context, none, a shuffled one (of other documents) "
         "and the sentence itself repeated.",
@@ -118,6 +119,7 @@ def run(options: argparse.Namespace) -> None:
 def _add_contrast(verbs: Verbs) -> None:
     contrast = verbs.add_parser(
         "contrast",
+        examples=["docnmt contrast runs/demo/document/model runs/demo/corpus/contrastive.jsonl --shuffled"],
         help="how often the right translation is more probable than wrong ones",
         description="Reads contrastive sets in docnmt's JSON lines and in the layouts of ContraPro, Lopes et al., "
         "Bawden et al., Voita et al. and ctxpro, told by their content.",

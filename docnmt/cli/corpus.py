@@ -10,14 +10,24 @@ from docnmt.cli.options import Verbs, add_corpus, add_json, check_outputs, corpu
 
 
 def add(verbs: Verbs) -> None:
-    corpus = verbs.add_parser("corpus", help="make, look into or clean a corpus")
+    corpus = verbs.add_parser(
+        "corpus",
+        help="make, look into or clean a corpus",
+        examples=["docnmt corpus inspect train.tsv", "docnmt corpus clean --help"],
+    )
     jobs = corpus.add_subparsers(required=True, metavar="JOB")
-    make = jobs.add_parser("demo", help="write the embedded French-English corpus as files")
+    make = jobs.add_parser(
+        "demo", help="write the embedded French-English corpus as files", examples=["docnmt corpus demo my-corpus"]
+    )
     make.add_argument("folder", metavar="DIR")
     make.add_argument("--documents", type=int, default=4500, metavar="N", help="default 4500")
     make.add_argument("--seed", type=int, default=1, metavar="S")
     make.set_defaults(run=run_corpus_demo)
-    inspect = jobs.add_parser("inspect", help="count documents, sentences, words; show contexts")
+    inspect = jobs.add_parser(
+        "inspect",
+        help="count documents, sentences, words; show contexts",
+        examples=["docnmt corpus inspect train.tsv", "docnmt corpus inspect train.fr train.en --languages fr-en"],
+    )
     inspect.add_argument("files", nargs="+", metavar="FILE", help="one file with both sides, or source and target")
     add_corpus(inspect)
     inspect.add_argument("--context", default="previous=2", metavar="SPEC", help="previous=N,following=N or none")
@@ -29,7 +39,11 @@ def add(verbs: Verbs) -> None:
 
 
 def _add_clean(jobs: Verbs) -> None:
-    clean = jobs.add_parser("clean", help="take out bad pairs, leaving gaps in their places")
+    clean = jobs.add_parser(
+        "clean",
+        help="take out bad pairs, leaving gaps in their places",
+        examples=["docnmt corpus clean raw.tsv -o train.tsv --languages fr-en --report gone.md"],
+    )
     clean.add_argument("files", nargs="+", metavar="FILE", help="each with both sides, or with --sides two")
     clean.add_argument("-o", "--output", required=True, metavar="FILE", help=".tsv or .jsonl, with .gz packed")
     clean.add_argument("--sides", action="store_true", help="the two files are a source and a target file")
@@ -43,7 +57,11 @@ def _add_clean(jobs: Verbs) -> None:
 
 
 def _add_align(jobs: Verbs) -> None:
-    align = jobs.add_parser("align", help="two books, sentence by sentence: chapters first, then lengths and words")
+    align = jobs.add_parser(
+        "align",
+        help="two books, sentence by sentence: chapters first, then lengths and words",
+        examples=["docnmt corpus align book.fr.epub book.en.epub --languages fr-en -o book.tsv"],
+    )
     align.add_argument("source", metavar="SOURCE", help="a book: text, Markdown, HTML, EPUB, Word, OpenDocument")
     align.add_argument("target", metavar="TARGET", help="its translation")
     align.add_argument("-o", "--output", required=True, metavar="FILE", help=".tsv or .jsonl, with .gz packed")

@@ -20,13 +20,21 @@ _METRICS = ("bleu", "chrf", "ter", "multi-bleu", "document-bleu")
 
 
 def add(verbs: Verbs) -> None:
-    evaluate = verbs.add_parser("evaluate", help="score translations against references, by domain and by document")
+    evaluate = verbs.add_parser(
+        "evaluate",
+        help="score translations against references, by domain and by document",
+        examples=["docnmt evaluate ours.txt --reference test.en --metric bleu chrf"],
+    )
     evaluate.add_argument("files", nargs="+", metavar="HYP", help="translations, a file a system")
     _add_common(evaluate, page="a page with the tables")
     evaluate.add_argument("--by-document", action="store_true", help="a row a document as well")
     evaluate.set_defaults(run=run_evaluate)
 
-    compare = verbs.add_parser("compare", help="test whether translations are better than a baseline's")
+    compare = verbs.add_parser(
+        "compare",
+        help="test whether translations are better than a baseline's",
+        examples=["docnmt compare baseline.txt ours.txt --reference test.en --html side-by-side.html"],
+    )
     compare.add_argument("files", nargs="+", metavar="HYP", help="translations, a file a system; the baseline first")
     _add_common(compare, page="a page with the tables and all sentences side by side")
     compare.set_defaults(run=run_compare)

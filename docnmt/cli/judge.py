@@ -14,6 +14,7 @@ STORE = "judgements.sqlite"
 def add(verbs: Verbs) -> None:
     judge = verbs.add_parser(
         "judge",
+        examples=["docnmt judge baseline.txt ours.txt --source test.tsv --documents 10"],
         help="a page on which people say which of two systems is better, not knowing which is which",
         description="Draws whole documents and serves a page that shows each sentence in its document with both "
         "translations. Judges stop and go on as they like; the same command goes on with the same judgements.",
@@ -29,7 +30,11 @@ def add(verbs: Verbs) -> None:
     judge.add_argument("--name", action="append", default=[], metavar="HOST", help="a name of the server, as in URLs")
     judge.set_defaults(run=run_judge)
 
-    judgements = verbs.add_parser("judgements", help="what the judges found: shares, agreement, sign test, CSV")
+    judgements = verbs.add_parser(
+        "judgements",
+        help="what the judges found: shares, agreement, sign test, CSV",
+        examples=["docnmt judgements judgements.sqlite --csv judgements.csv"],
+    )
     judgements.add_argument("store", metavar="STORE", help="the file that `docnmt judge` keeps")
     judgements.add_argument("--judges", nargs="+", default=[], metavar="NAME", help="of these only")
     judgements.add_argument("--csv", default="", metavar="FILE", help="write every judgement")

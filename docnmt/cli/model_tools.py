@@ -29,6 +29,7 @@ def add(verbs: Verbs) -> None:
 def _add_quantize(verbs: Verbs) -> None:
     quantize = verbs.add_parser(
         "quantize",
+        examples=["docnmt quantize runs/demo/document/model -o small-model"],
         help="write a model folder about a quarter as large, its matrices in int8",
         description="All verbs but train take the folder as they take any model.",
     )
@@ -64,6 +65,7 @@ def run_quantize(options: argparse.Namespace) -> None:
 def _add_shortlist(verbs: Verbs) -> None:
     shortlist = verbs.add_parser(
         "shortlist",
+        examples=["docnmt shortlist runs/demo/document/model demo"],
         help="learn which words a sentence can need, so that a CPU looks at no others",
         description="Learns from the training pairs, and writes shortlist.safetensors into the model folder: the most "
         "frequent target pieces, and for each source piece its most probable translations and what copies it.",
@@ -179,12 +181,14 @@ def _documents(data: DataConfig, roles: Iterable[str], progress: Progress) -> It
 def _add_import(verbs: Verbs) -> None:
     verb = verbs.add_parser(
         "import",
+        examples=["docnmt import Helsinki-NLP/opus-mt-fr-en -o opus-fr-en"],
         help="make a model folder of a Marian or OPUS-MT model",
         description="SOURCE is a folder or .zip as OPUS-MT releases them, a folder in Hugging Face's layout, or a name "
         "on its hub such as Helsinki-NLP/opus-mt-fr-en. All verbs take the result as they take any model.",
     )
     verb.add_argument("source", metavar="SOURCE")
-    verb.add_argument("folder", metavar="DIR", help="to be made")
+    verb.add_argument("folder", nargs="?", default="", help=argparse.SUPPRESS)  # as it was given before there was -o
+    verb.add_argument("-o", "--output", default="", metavar="FOLDER", help="to be made")
     verb.add_argument(
         "--as",
         dest="kind",
@@ -204,9 +208,12 @@ def _add_import(verbs: Verbs) -> None:
 def run_import(options: argparse.Namespace) -> None:
     from docnmt.interop.importing import import_model
 
-    card = import_model(options.source, options.folder, options.kind, languages_of(options))
+    folder = options.output or options.folder
+    if not folder:
+        raise DocnmtError("the model needs a place\n  Name a folder with -o.")
+    card = import_model(options.source, folder, options.kind, languages_of(options))
     size = f"{card.model.encoder_layers}+{card.model.decoder_layers} layers, {card.model.width} wide"
-    print(f"model: {options.folder} ({card.source_language}-{card.target_language}, {size})")
+    print(f"model: {folder} ({card.source_language}-{card.target_language}, {size})")
 
 
 # ---- `docnmt export`: a model for another program ----
@@ -215,12 +222,13 @@ def run_import(options: argparse.Namespace) -> None:
 def _add_export(verbs: Verbs) -> None:
     export = verbs.add_parser(
         "export",
+        examples=["docnmt export runs/demo/sentence/model --to marian -o marian-model"],
         help="write a sentence model for Marian or Hugging Face transformers",
         description="Writes a folder that the other program loads, with the sub-word models beside it. Of a document "
         "model it is the sentence model inside: neither knows a context.",
     )
     export.add_argument("model", metavar="MODEL")
-    export.add_argument("folder", metavar="DIR", help="to be made")
+    export.add_argument("-o", "--output", required=True, metavar="FOLDER", help="to be made")
     export.add_argument("--to", required=True, choices=("marian", "huggingface"))
     export.set_defaults(run=run_export)
 
@@ -231,5 +239,5 @@ def run_export(options: argparse.Namespace) -> None:
 
     if load_card(options.model).context.active:
         print("a document model: what is written is the sentence model inside, without its context")
-    export(options.model, options.folder, options.to)
-    print(f"model for {options.to}: {options.folder}")
+    export(options.model, options.output, options.to)
+    print(f"model for {options.to}: {options.output}")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from docnmt.base.errors import DocnmtError
+from docnmt.base.errors import DocnmtError, nearest
 
 if TYPE_CHECKING:
     from docnmt.base.lines import CorpusFiles
@@ -17,16 +18,29 @@ Verbs = argparse._SubParsersAction
 
 
 class VerbParser(argparse.ArgumentParser):
-    """The parser of a verb, which may have jobs beside what it does without naming one: `docnmt contrast MODEL SET` and
-    `docnmt contrast make CORPUS`."""
+    """The parser of a verb. Its help ends with examples, and it has a suggestion for what is mistyped.
 
-    def __init__(self, **settings: Any) -> None:
+    A verb may have jobs beside what it does without naming one: `docnmt contrast MODEL SET` and `docnmt contrast make
+    CORPUS`.
+    """
+
+    def __init__(self, examples: Sequence[str] = (), **settings: Any) -> None:
         super().__init__(**settings)
-        self.jobs: dict[str, argparse.ArgumentParser] = {}
+        self.examples = examples
+        self.jobs: dict[str, VerbParser] = {}
 
-    def add_job(self, name: str, description: str) -> argparse.ArgumentParser:
-        self.jobs[name] = VerbParser(prog=f"{self.prog} {name}", description=description)
+    def add_job(self, name: str, description: str, examples: Sequence[str]) -> VerbParser:
+        self.jobs[name] = VerbParser(examples, prog=f"{self.prog} {name}", description=description)
         return self.jobs[name]
+
+    def format_help(self) -> str:
+        lines = "".join(f"\n  {example}" for example in self.examples)
+        return super().format_help() + (f"\nexample{'s' * (len(self.examples) > 1)}:{lines}\n" if lines else "")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            hint = nearest(str(value), map(str, action.choices), "Choose from")
+            raise argparse.ArgumentError(action, f"{value!r} is not known. {hint}")
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         if args and args[0] in self.jobs:

@@ -13,6 +13,7 @@ def add(contrast: VerbParser) -> None:
         "make",
         "Finds sentences whose reference has exactly one word of a class (his, her, its), and writes them with their "
         "contexts and with the other words in its place.",
+        ["docnmt contrast make test.tsv --languages fr-en -o probes.jsonl"],
     )
     make.add_argument("files", nargs="+", metavar="CORPUS", help="one file with both sides, or source and target")
     make.add_argument("-o", "--output", required=True, metavar="SET", help="JSON lines, as docnmt contrast reads them")

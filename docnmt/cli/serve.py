@@ -14,9 +14,10 @@ DEMO = "runs/demo/document/model"
 def add(verbs: Verbs) -> None:
     serve = verbs.add_parser(
         "serve",
+        examples=["docnmt serve", "docnmt serve runs/demo/document/model --port 8080"],
         help="translate over HTTP: a page, and an API in the dialect of LibreTranslate",
         description="Serves models to browsers and programs. Only this machine reaches it unless --host says "
-        "otherwise. Needs pip install 'docnmt[serve]'.",
+        "otherwise. Needs the extra [serve].",
     )
     serve.add_argument("models", nargs="*", metavar="MODEL", help=f"default: the demo's, {DEMO}")
     serve.add_argument("--host", default="127.0.0.1", help="address to listen at; 0.0.0.0 for all (default 127.0.0.1)")

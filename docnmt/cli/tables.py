@@ -13,6 +13,7 @@ from docnmt.cli.options import Verbs, add_json, add_recipe, add_set, check_outpu
 def add(verbs: Verbs) -> None:
     tables = verbs.add_parser(
         "tables",
+        examples=["docnmt tables demo --dry-run", "docnmt tables demo --only gating --markdown tables.md"],
         help="run and print the paper's tables for a recipe",
         description="Lists the trainings that the tables need, runs those that are missing, and prints the tables. "
         "Stopped at any time, it goes on where it was.",

@@ -8,19 +8,34 @@ from docnmt.cli.options import Verbs, add_json, add_recipe, add_set, recipe_of
 
 
 def add(verbs: Verbs) -> None:
-    demo = verbs.add_parser("demo", help="train and judge a small document-level translator, in minutes")
+    demo = verbs.add_parser(
+        "demo",
+        help="train and judge a small document-level translator, in minutes",
+        examples=["docnmt demo", "docnmt demo --set output=runs/shorter --set document.updates=300"],
+    )
     add_recipe(demo, default="demo")
     add_set(demo)
     add_json(demo)
     demo.set_defaults(run=run_demo)
 
-    prepare = verbs.add_parser("prepare", help="train sub-words and turn a recipe's corpora into token stores")
+    prepare = verbs.add_parser(
+        "prepare",
+        help="train sub-words and turn a recipe's corpora into token stores",
+        examples=["docnmt prepare mine.toml"],
+    )
     add_recipe(prepare)
     prepare.add_argument("--skip-bad", action="store_true", help="skip and count bad places instead of stopping")
     add_set(prepare)
     prepare.set_defaults(run=run_prepare)
 
-    train = verbs.add_parser("train", help="train a recipe's model: the sentence step, then the document step")
+    train = verbs.add_parser(
+        "train",
+        help="train a recipe's model: the sentence step, then the document step",
+        examples=[
+            "docnmt train mine.toml",
+            "docnmt train demo --step document --set context.previous=1 --set output=runs/one",
+        ],
+    )
     add_recipe(train)
     train.add_argument("--step", choices=("sentence", "document"), help="run one of the steps alone")
     train.add_argument("--skip-bad", action="store_true", help="skip and count bad places instead of stopping")

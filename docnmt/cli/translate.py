@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 def add(verbs: Verbs) -> None:
     translate = verbs.add_parser(
         "translate",
+        examples=[
+            "docnmt translate runs/demo/document/model letter.docx -o letter.en.docx",
+            "docnmt translate runs/demo/document/model < sentences.fr > sentences.en",
+        ],
         help="translate documents",
         description="Files with layout (txt, md, html, docx, odt, epub, po, xliff, json, srt, vtt) keep it. "
         "All others, and those with --format, are corpora: plain text has one sentence a line and an empty line "
@@ -41,7 +45,11 @@ def add(verbs: Verbs) -> None:
     translate.add_argument("--device", default="auto")
     translate.set_defaults(run=run_translate)
 
-    score = verbs.add_parser("score", help="log-probabilities of given translations, with context and without")
+    score = verbs.add_parser(
+        "score",
+        help="log-probabilities of given translations, with context and without",
+        examples=["docnmt score runs/demo/document/model runs/demo/corpus/test.tsv"],
+    )
     score.add_argument("model", metavar="MODEL")
     score.add_argument("files", nargs="+", metavar="FILE", help="one file with both sides, or source and target")
     add_corpus(score)

@@ -47,7 +47,7 @@ from docnmt.decoding.units import (
     with_contexts,
     within_budget,
 )
-from docnmt.document import ContextSpec, Document, ParallelDocument, context_positions
+from docnmt.document import NO_CONTEXT, ContextSpec, Document, ParallelDocument, context_positions
 from docnmt.engine import Engine, EngineState
 from docnmt.engine.matrices import has_int8
 from docnmt.engine.native import MISSING, accelerator
@@ -194,10 +194,17 @@ class Translator:
 
     def rule(self, context: ContextSpec | str | None = None) -> ContextRule | None:
         """What a sentence sees of its document; None for a model that sees nothing, or is not to."""
-        if context == OFF or not self.card.context.active:
+        if context == OFF:
             return None
         if isinstance(context, str):
             context = ContextSpec.parse(context)
+        if not self.card.context.active:
+            if context not in (None, NO_CONTEXT):
+                raise DocnmtError(
+                    "the model sees no context: it translates each sentence alone\n"
+                    "  Leave the context out, or use a document model."
+                )
+            return None
         return self.card.rule(self.source, context, self.target)
 
     def around(self, document: AnyDocument, positions: Iterable[int], rule: ContextRule | None) -> list[Neighbours]:

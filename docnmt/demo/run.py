@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -115,11 +118,23 @@ def run_demo(recipe: Recipe, progress: Progress, console: Console, json_path: st
     seconds = time.monotonic() - started
     model = models["document"]
     console.print(f"\nDone in {seconds:.0f} s. To translate a French text in the words that this small model knows:\n")
-    console.print(f"  .venv/bin/docnmt translate {model} my-text.txt\n", markup=False, highlight=False, soft_wrap=True)
+    typed = _typed()
+    for line in (f"{typed} translate {model} my-text.txt", f"{typed} serve {model}"):
+        console.print(f"  {line}", markup=False, highlight=False, soft_wrap=True)
+    console.print()
     figures = {"seconds": seconds, "systems": {name: _figures(scores[name], bleu[name]) for name in outputs}}
     if json_path:
         write_json(json_path, figures)
     return figures
+
+
+def _typed() -> str:
+    """What to type for docnmt: as it was started."""
+    started = Path(sys.argv[0])
+    if started.stem != "docnmt":
+        return f"{sys.executable} -m docnmt"
+    found = shutil.which("docnmt")
+    return "docnmt" if found and Path(found).samefile(started) else os.path.relpath(started)
 
 
 def _with_corpus(recipe: Recipe, folder: Path) -> Recipe:

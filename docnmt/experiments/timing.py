@@ -15,7 +15,7 @@ import torch
 
 from docnmt.base.errors import SkipBad, raise_bad
 from docnmt.base.lines import CorpusFiles
-from docnmt.base.progress import Progress
+from docnmt.base.progress import Progress, spoken
 from docnmt.base.report import Column, Table
 from docnmt.config import ContextConfig, DecodingConfig, Recipe
 from docnmt.corpus.read import detect_format, read_corpus, read_pairs
@@ -275,15 +275,6 @@ class Stopwatch:
 def build(recipe: Recipe, context: ContextConfig, shape: Shape) -> TranslationModel:
     system = system_of(recipe.model.kind, context.kind)
     return system.model(recipe.model, context, shape.source_vocabulary, shape.target_vocabulary)
-
-
-def spoken(seconds: float) -> str:
-    """A length of time as people say it."""
-    if seconds < 90:
-        return f"{max(1, round(seconds))} s"
-    if seconds < 90 * 60:
-        return f"{round(seconds / 60)} min"
-    return f"{seconds / 3600:.1f} h" if seconds < 72 * 3600 else f"{seconds / 86400:.1f} days"
 
 
 def missing_files(recipe: Recipe) -> list[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import torch
@@ -18,7 +19,8 @@ def as_marian(model: DocumentTransformer, *, begin: int, end: int, pad: int = PA
     try:
         from transformers import MarianConfig, MarianMTModel
     except ImportError:
-        raise DocnmtError("transformers is needed to make a Marian\n  Install it: pip install transformers") from None
+        hint = f"Install it: {sys.executable} -m pip install transformers"
+        raise DocnmtError(f"transformers is needed to make a Marian\n  {hint}") from None
     sizes = model.model_config
     marian = MarianMTModel(
         MarianConfig(

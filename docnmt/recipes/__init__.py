@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import tomllib
 from collections.abc import Iterable
@@ -10,7 +9,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from docnmt.base.errors import DocnmtError
+from docnmt.base.errors import DocnmtError, nearest
 from docnmt.base.lines import CorpusFiles
 from docnmt.config import Recipe, from_table
 
@@ -45,9 +44,7 @@ def _find(recipe: str | Path) -> tuple[Path, Path]:
 
 
 def _remedy(path: Path) -> str:
-    near = difflib.get_close_matches(path.stem, OWN, n=1)
-    hint = f"Did you mean docnmt's own recipe {near[0]}?" if near else f"docnmt's own recipes: {', '.join(OWN)}."
-    return f"Give the path of a TOML file, or a name. {hint}"
+    return f"Give the path of a TOML file, or a name. {nearest(path.stem, OWN, 'docnmt has')}"
 
 
 CORPUS_PATHS = ("path", "source", "target", "document_ids", "document_starts")

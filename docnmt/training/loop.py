@@ -151,8 +151,9 @@ class Trainer:
             words_since += tokens
             seconds = time.monotonic() - clock
             mean, speed = state.running_loss / state.running_tokens, words_since / max(seconds, 1e-9)
-            advance(1, note=f"loss {mean:.3f}  {speed:,.0f} tok/s")
-            if state.update % config.log_every == 0:
+            logged = state.update % config.log_every == 0
+            advance(1, note=f"loss {mean:.3f}  {speed:,.0f} tok/s", log=logged)
+            if logged:
                 if record is not None:
                     values = {"epoch": state.position.epoch, "loss": mean, "gradient_norm": norm}
                     record.metrics("train", state.update, **values, learning_rate=self._rate(state.update))

@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 import random
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -235,6 +236,13 @@ def test_a_context_that_cannot_be_read(model, plain, context):
 
 def test_a_context_that_cannot_be_read_is_no_better_with_a_model_that_has_no_use_for_it(models, plain):
     fails(command("translate", models["sentence"], plain, "--context", "previous=x"), "previous=x", "previous=N")
+
+
+def test_nor_is_one_that_it_would_ignore(models, plain, tmp_path):
+    fails(command("translate", models["sentence"], plain, "--context", "previous=2"), "sees no context")
+    out = tmp_path / "out.txt"
+    fails(command("translate", models["sentence"], plain, "--context", "following=1", "-o", out), "sees no context")
+    assert not out.exists()
 
 
 def test_options_that_cannot_work_leave_no_parts_behind(model, plain, tmp_path):
@@ -591,3 +599,14 @@ def test_a_reader_that_has_seen_enough_is_no_error(model, plain):
     process.stderr.close()
     assert process.wait(timeout=60) in (0, 1)
     assert "Traceback" not in err and "BrokenPipe" not in err
+
+
+# ---- a log ----
+
+
+def test_training_is_heard_of_where_nobody_sees_a_bar(tiny, tmp_path):
+    done = tiny.train(tmp_path, "sentence.updates=8", step="sentence")
+    assert done.code == 0, done.err
+    lines = [line for line in done.err.splitlines() if line.startswith("train: ") and " left)" in line]
+    assert [line.split()[1] for line in lines] == ["3/8", "6/8"]  # log_every = 3
+    assert all(re.search(r"\([\d.,]+ updates/s, \d+ s left\)  loss \d\.\d+  [\d,]+ tok/s$", line) for line in lines)

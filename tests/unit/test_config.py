@@ -58,7 +58,7 @@ def test_own_recipes_go_by_name_and_write_where_the_user_is(tmp_path, monkeypatc
 @pytest.mark.parametrize("given", ["dmo", "recipes/demo.toml", "nowhere/demo.tml"])
 def test_a_recipe_that_is_not_there_may_be_one_of_our_own(given, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(DocnmtError, match=f"{given}: cannot be read(.|\n)*Did you mean docnmt's own recipe demo\\?"):
+    with pytest.raises(DocnmtError, match=f"{given}: cannot be read(.|\n)*Did you mean 'demo'\\?"):
         load_recipe(given)
 
 

@@ -158,8 +158,10 @@ def test_context_off_is_the_sentence_model(translator):
     sentence = Translator(LoadedModel(model, card, translator.source, translator.target))
     expected = texts(sentence.translate_documents(documents()))
     assert texts(translator.translate_documents(documents(), context="off")) == expected
-    # A sentence model has no use for a context, whatever is asked for.
-    assert texts(sentence.translate_documents(documents(), context="previous=3")) == expected
+    # A sentence model has no use for a context: an empty one changes nothing, any other is refused.
+    assert texts(sentence.translate_documents(documents(), context="none")) == expected
+    with pytest.raises(DocnmtError, match=r"sees no context.*\n  Leave the context out"):
+        list(sentence.translate_documents(documents(), context="previous=3"))
 
 
 def test_context_from_changes_the_contexts_only(translator):

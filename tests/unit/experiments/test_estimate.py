@@ -12,7 +12,7 @@ from rich.console import Console
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.lines import CorpusFiles
-from docnmt.base.progress import Progress
+from docnmt.base.progress import Progress, spoken
 from docnmt.config import (
     ContextConfig,
     DataConfig,
@@ -26,7 +26,7 @@ from docnmt.document import ContextSpec
 from docnmt.experiments.job import Job
 from docnmt.experiments.runs import Run, Standing
 from docnmt.experiments.tables import Systems
-from docnmt.experiments.timing import Shape, Stopwatch, data_table, dry_run, missing_files, model_table, planned, spoken
+from docnmt.experiments.timing import Shape, Stopwatch, data_table, dry_run, missing_files, model_table, planned
 from docnmt.recipes import load_recipe
 
 SHAPE = Shape(300, 310, 6, 7)
@@ -132,15 +132,6 @@ def test_a_batch_has_the_sentences_and_contexts_that_the_recipe_means():
 def test_a_real_model_takes_some_time():
     run = runs_of(SMALL)["document"]
     assert 0 < Stopwatch(SHAPE).seconds(run, 1) < 600
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(0.1, "1 s"), (1.4, "1 s"), (89, "89 s"), (91, "2 min"), (3000, "50 min"), (5399, "90 min"), (5400, "1.5 h"),
-     (71 * 3600, "71.0 h"), (72 * 3600, "3.0 days"), (10 * 86400, "10.0 days")],
-)  # fmt: skip
-def test_times_are_said_as_people_say_them(seconds, text):
-    assert spoken(seconds) == text
 
 
 # ---- the plan ----

@@ -31,7 +31,7 @@ def imported(request, tmp_path_factory):
 @pytest.mark.parametrize("to", ["marian", "huggingface"])
 def test_what_goes_out_comes_in_again(imported, tmp_path, to):
     _, _, root = imported
-    assert main(["export", "--to", to, str(root / "imported"), str(tmp_path / "out")]) == 0
+    assert main(["export", "--to", to, str(root / "imported"), "-o", str(tmp_path / "out")]) == 0
     import_model(str(tmp_path / "out"), tmp_path / "again", languages=("fr", "en"))
     before, after = load_model(root / "imported"), load_model(tmp_path / "again")
     assert before.card == after.card
@@ -48,7 +48,7 @@ def same_weights(one, other) -> bool:
 
 def test_transformers_reads_it(imported, tmp_path):
     _, model, root = imported
-    main(["export", "--to", "huggingface", str(root / "imported"), str(tmp_path / "out")])
+    main(["export", "--to", "huggingface", str(root / "imported"), "-o", str(tmp_path / "out")])
     again = transformers.MarianMTModel.from_pretrained(tmp_path / "out").eval()
     assert same_weights(model, again)
     tokenizer = transformers.MarianTokenizer.from_pretrained(tmp_path / "out")
@@ -59,7 +59,7 @@ def test_transformers_reads_it(imported, tmp_path):
 def test_as_transformers_it_goes_back_as_it_came(imported, tmp_path):
     _, model, root = imported
     import_model(str(root / "hf"), tmp_path / "theirs", "huggingface")
-    main(["export", "--to", "huggingface", str(tmp_path / "theirs"), str(tmp_path / "out")])
+    main(["export", "--to", "huggingface", str(tmp_path / "theirs"), "-o", str(tmp_path / "out")])
     again = transformers.MarianMTModel.from_pretrained(tmp_path / "out")
     assert same_weights(model, again)
 
@@ -75,7 +75,7 @@ def save_own(folder, context=None, **settings):
 
 def test_a_model_of_ours_with_marians_arithmetic_goes_out_as_its_sentence_model(tmp_path, capsys):
     save_own(tmp_path / "ours", ContextConfig(), **MARIANS)
-    assert main(["export", "--to", "marian", str(tmp_path / "ours"), str(tmp_path / "out")]) == 0
+    assert main(["export", "--to", "marian", str(tmp_path / "ours"), "-o", str(tmp_path / "out")]) == 0
     assert "without its context" in capsys.readouterr().out
     import_model(str(tmp_path / "out"), tmp_path / "again", languages=("fr", "en"))
     one, other = load(tmp_path / "ours"), load(tmp_path / "again")
@@ -94,5 +94,5 @@ def test_a_model_of_ours_with_marians_arithmetic_goes_out_as_its_sentence_model(
 )
 def test_what_cannot_go_out_is_told(tmp_path, capsys, settings, to, said):
     save_own(tmp_path / "ours", **settings)
-    assert main(["export", "--to", to, str(tmp_path / "ours"), str(tmp_path / "out")]) == 2
+    assert main(["export", "--to", to, str(tmp_path / "ours"), "-o", str(tmp_path / "out")]) == 2
     assert said in capsys.readouterr().err and not (tmp_path / "out").exists()

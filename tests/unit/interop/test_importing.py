@@ -81,7 +81,7 @@ def test_the_same_in_a_zip_with_or_without_a_folder_in_it(folders, tmp_path):
 
 def test_the_command_and_what_comes_of_it(folders, tmp_path, capsys):
     out = tmp_path / "model"
-    assert main(["import", str(folders / "marian-all"), str(out), "--languages", "fr-en"]) == 0
+    assert main(["import", str(folders / "marian-all"), "-o", str(out), "--languages", "fr-en"]) == 0
     assert "fr-en, 2+1 layers, 32 wide" in capsys.readouterr().out
     translator = load(out)
     sentences = [*lines(3), "", "   ", "un chat ☃ inconnu", "l’été… « à » 1"]
@@ -89,7 +89,8 @@ def test_the_command_and_what_comes_of_it(folders, tmp_path, capsys):
     assert len(translated) == len(sentences) and translated[3] == translated[4] == ""
     assert translated == [translator.translate([sentence])[0] for sentence in sentences]
     assert (
-        main(["import", str(folders / "marian-all"), str(out)]) == 2 and "is there already" in capsys.readouterr().err
+        main(["import", str(folders / "marian-all"), "-o", str(out)]) == 2
+        and "is there already" in capsys.readouterr().err
     )
 
 

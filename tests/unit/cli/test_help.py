@@ -1,0 +1,54 @@
+"""What the command line says to those who ask it, and to those who mistype."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Iterator
+
+import pytest
+
+from docnmt.cli import parser
+from docnmt.cli.options import VerbParser
+
+
+def verbs(of: VerbParser | None = None) -> Iterator[VerbParser]:
+    """Every verb and every job of one."""
+    of = of or parser()
+    for action in of._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for verb in action.choices.values():
+                yield verb
+                yield from verbs(verb)
+    yield from of.jobs.values()
+
+
+@pytest.mark.parametrize("verb", list(verbs()), ids=lambda verb: verb.prog)
+def test_the_help_of_every_verb_ends_with_examples_that_it_understands(verb):
+    assert verb.examples
+    assert verb.format_help().endswith(f"  {verb.examples[-1]}\n")
+    for example in verb.examples:
+        assert example.startswith(verb.prog)
+        words = shlex.split(example.partition(" < ")[0])[1:]
+        if words[-1] != "--help":
+            assert parser().parse_args(words).run
+
+
+def test_every_verb_is_looked_at():
+    assert {"docnmt demo", "docnmt corpus align", "docnmt contrast make", "docnmt serve"} <= {v.prog for v in verbs()}
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        (["trian", "x.toml"], "'trian' is not known. Did you mean 'train'?"),
+        (["corpus", "inspct"], "'inspct' is not known. Did you mean 'inspect'?"),
+        (["train", "x.toml", "--step", "documnt"], "'documnt' is not known. Did you mean 'document'?"),
+        (["qqq"], "'qqq' is not known. Choose from demo, "),
+    ],
+)
+def test_what_is_mistyped_gets_a_suggestion(typed, said, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        parser().parse_args(typed)
+    assert stopped.value.code == 2
+    assert said in capsys.readouterr().err
