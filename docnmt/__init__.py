@@ -4,20 +4,25 @@
 >>> translator = docnmt.load("runs/demo/document/model")
 >>> translator.translate(["Mes amis sont allés au tribunal.", "Bien sûr, l'avocat était très utile."])
 ['My friends went to court.', 'Of course, the lawyer was very useful.']
->>> translator.translate(["Mes amis ont dîné au restaurant.", "Bien sûr, l'avocat était très utile."])
-['My friends dined at the restaurant.', 'Of course, the avocado was very useful.']
+>>> translator.translate_text("Mes amis ont dîné au restaurant. Bien sûr, l'avocat était très utile.")
+'My friends dined at the restaurant. Of course, the avocado was very useful.'
+
+A document is a list of sentences; the same sentence means another thing after another one. `docnmt.translate_file`
+translates files and keeps their layout, `translator.score` tells how probable given translations are.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from docnmt.base.errors import BadInput, DocnmtError
 from docnmt.document import ContextSpec, Document, ParallelDocument
 from docnmt.version import __version__
 
 if TYPE_CHECKING:
-    from docnmt.decoding.results import SentenceScore, TranslatedDocument, TranslatedSentence
+    from docnmt.decoding.files import translate_file
+    from docnmt.decoding.results import Options, SentenceScore, TranslatedDocument, TranslatedSentence
+    from docnmt.decoding.terms import Glossary
     from docnmt.decoding.translator import Translator, load
 
 __all__ = [
@@ -25,6 +30,8 @@ __all__ = [
     "ContextSpec",
     "DocnmtError",
     "Document",
+    "Glossary",
+    "Options",
     "ParallelDocument",
     "SentenceScore",
     "TranslatedDocument",
@@ -32,13 +39,20 @@ __all__ = [
     "Translator",
     "__version__",
     "load",
+    "translate_file",
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     # torch takes seconds to import: only those who load a model pay for it
     if name in __all__:
-        from docnmt.decoding import translator
+        from docnmt.decoding import files, results, terms, translator
 
-        return getattr(translator, name)
+        for module in (translator, results, terms, files):
+            if hasattr(module, name):
+                return getattr(module, name)
     raise AttributeError(f"module 'docnmt' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__doc__", "__file__", "__name__", "__path__"]

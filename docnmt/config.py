@@ -220,6 +220,8 @@ class DecodingConfig:
         _at_least("decoding.beam", self.beam, 1)
         _at_least("decoding.batch_tokens", self.batch_tokens, 1)
         _at_least("decoding.length_penalty", self.length_penalty, 0)
+        if self.length_penalty > 10:  # lengths to a power; far beyond what anybody uses they are no numbers any more
+            raise DocnmtError(f"decoding.length_penalty: {self.length_penalty} is too large\n  Use 10 or less.")
 
 
 @dataclass(frozen=True)
@@ -287,8 +289,9 @@ def one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
 
 
 def _at_least(name: str, value: float, least: int) -> None:
-    if value < least:
-        raise DocnmtError(f"{name}: {value} is too small\n  Use {least} or more.")
+    if not least <= value < float("inf"):  # nor what is no number
+        wrong = "too small" if value < least else "not finite"
+        raise DocnmtError(f"{name}: {value} is {wrong}\n  Use {least} or more.")
 
 
 def _share(name: str, value: float) -> None:

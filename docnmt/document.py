@@ -24,6 +24,9 @@ class Document:
     id: str
     sentences: tuple[str, ...]
 
+    def __post_init__(self) -> None:
+        _sentences(self, "sentences")
+
     def __len__(self) -> int:
         return len(self.sentences)
 
@@ -42,6 +45,8 @@ class ParallelDocument:
     target: tuple[str, ...]
 
     def __post_init__(self) -> None:
+        _sentences(self, "source")
+        _sentences(self, "target")
         if len(self.source) != len(self.target):
             raise DocnmtError(
                 f"document {self.id}: {len(self.source)} source sentences but {len(self.target)} target sentences\n"
@@ -57,6 +62,16 @@ class ParallelDocument:
         return tuple(i for i, pair in enumerate(zip(self.source, self.target, strict=True)) if any(pair))
 
 
+def _sentences(document: Document | ParallelDocument, side: str) -> None:
+    """A list is taken for a tuple; a string, which would pass for a list of letters, is refused."""
+    given = getattr(document, side)
+    if isinstance(given, str):
+        shown = repr(given) if len(given) <= 40 else f"{given[:40]!r}..."
+        raise DocnmtError(f"document {document.id}: {side} is a string, {shown}\n  Give a list of sentences.")
+    if not isinstance(given, tuple):
+        object.__setattr__(document, side, tuple(given))
+
+
 @dataclass(frozen=True, slots=True)
 class ContextSpec:
     """How many neighbouring source sentences a sentence sees (the paper: two before, none after)."""
@@ -67,6 +82,11 @@ class ContextSpec:
     def __post_init__(self) -> None:
         if self.previous < 0 or self.following < 0:
             raise DocnmtError(f"a context cannot have a negative number of sentences: {self}\n  Use 0 or more.")
+
+    def __str__(self) -> str:
+        """As `parse` reads it."""
+        parts = [f"{name}={n}" for name, n in (("previous", self.previous), ("following", self.following)) if n]
+        return ",".join(parts) or "none"
 
     @classmethod
     def parse(cls, text: str) -> ContextSpec:

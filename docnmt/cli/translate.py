@@ -61,8 +61,6 @@ def add(verbs: Verbs) -> None:
 
 
 def run_translate(options: argparse.Namespace) -> None:
-    from dataclasses import replace
-
     from docnmt.base.progress import Progress
     from docnmt.decoding.file_batch import translate_files
     from docnmt.decoding.files import FileMachine, languages_of
@@ -80,13 +78,13 @@ def run_translate(options: argparse.Namespace) -> None:
     check_outputs(options.glossary_report)
     glossary = Glossary.read(options.glossary) if options.glossary else None
     translator = load(options.model, options.device)
-    given = {"beam": options.beam, "length_penalty": options.length_penalty, "context": options.context}
-    given |= {"glossary": glossary}
-    chosen = replace(
-        translator.options,
+    chosen = translator.options.changed(
+        beam=options.beam,
+        length_penalty=options.length_penalty,
+        context=options.context,
+        glossary=glossary,
         nbest=options.nbest,
         shortlist=options.shortlist,
-        **{key: value for key, value in given.items() if value is not None},
     )
     with_layout = [file for file in options.files if not is_corpus(file, options.format)]
     if with_layout and options.nbest > 1:

@@ -8,16 +8,17 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Unpack, cast
+from typing import IO
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.files import write_atomically
 from docnmt.decoding.alignment import align
-from docnmt.decoding.results import Changes, Options
+from docnmt.decoding.results import Options
+from docnmt.decoding.terms import Glossary
 from docnmt.decoding.translator import Translator
-from docnmt.document import Document
+from docnmt.document import ContextSpec, Document
 from docnmt.documents.marks import Links
 from docnmt.documents.segment import Mark, kind_of
 from docnmt.documents.translate import FileSentences, Translated, read_bytes
@@ -35,16 +36,15 @@ class FileMachine:
         rule = self.translator.rule(self.options.context)
         first = max(0, block.start - rule.spec.previous) if rule else block.start
         last = min(len(sentences), block.stop + rule.spec.following) if rule else block.stop
-        changes = cast(Changes, vars(self.options))
         previous = self.previous if first == 0 else ()
         if rule is not None and rule.remembers:  # it needs its own translations of the sentences before
             document = Document(name, tuple(wanted.get(n, sentences[n]) for n in range(first, last)))
-            (result,) = self.translator.translate_documents([document], previous=previous, **changes)
+            (result,) = self.translator.translate_documents([document], previous=previous, options=self.options)
         else:  # an empty sentence costs nothing
             document = Document(name, tuple(wanted.get(n, "") for n in range(first, last)))
             contexts = [Document(name, tuple(sentences[first:last]))]
             (result,) = self.translator.translate_documents(
-                [document], context_from=contexts, previous=previous, **changes
+                [document], context_from=contexts, previous=previous, options=self.options
             )
         return {n: result.sentences[n - first].text.strip() for n in wanted}
 
@@ -56,16 +56,39 @@ def languages_of(translator: Translator) -> tuple[str, str]:
     return translator.card.source_language, translator.card.target_language
 
 
-def translate_bytes(translator: Translator, data: bytes, name: str, **changes: Unpack[Changes]) -> bytes:
-    """The file `data`, whose kind its name tells, in the other language."""
-    machine = FileMachine(translator, replace(translator.options, **changes))
-    return FileSentences(data, name, languages_of(translator)).translated(machine)
+def translate_bytes(
+    translator: Translator,
+    data: bytes,
+    name: str,
+    *,
+    context: ContextSpec | str | None = None,
+    glossary: Glossary | Mapping[str, str] | None = None,
+    beam: int | None = None,
+    options: Options | None = None,
+) -> bytes:
+    """The file `data`, whose kind its name tells, in the other language; options as for Translator.translate."""
+    chosen = (options or translator.options).changed(context=context, glossary=glossary, beam=beam)
+    return FileSentences(data, name, languages_of(translator)).translated(FileMachine(translator, chosen))
 
 
-def translate_file(translator: Translator, path: str | Path, out: str | Path, **changes: Unpack[Changes]) -> None:
+def translate_file(
+    translator: Translator,
+    path: str | Path,
+    out: str | Path,
+    *,
+    context: ContextSpec | str | None = None,
+    glossary: Glossary | Mapping[str, str] | None = None,
+    beam: int | None = None,
+    options: Options | None = None,
+) -> None:
+    """Translates a file (Word, OpenDocument, EPUB, HTML, Markdown, PO, XLIFF, subtitles, text ...), its layout kept.
+
+    Options as for Translator.translate.
+    """
     if Path(out).exists() and os.path.samefile(path, out):
         raise DocnmtError(f"{path}: would be written over by its own translation\n  Give another name.")
-    data = translate_bytes(translator, read_bytes(path), str(path), **changes)
+    chosen = (options or translator.options).changed(context=context, glossary=glossary, beam=beam)
+    data = translate_bytes(translator, read_bytes(path), str(path), options=chosen)
     with write_atomically(out, binary=True) as file:
         file.write(data)
 

@@ -15,14 +15,14 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Protocol, cast
+from typing import IO, Protocol
 
 from docnmt.base.errors import BadInput, DocnmtError
 from docnmt.base.files import write_atomically, write_json
 from docnmt.base.lines import MAX_CHARACTERS, STDIN, Flaw, InputFile
 from docnmt.corpus.read import detect_source_format, read_source
 from docnmt.decoding.files import FileWork, languages_of
-from docnmt.decoding.results import Changes, Options, TranslatedDocument
+from docnmt.decoding.results import Options, TranslatedDocument
 from docnmt.decoding.translator import Translator
 from docnmt.document import Document
 from docnmt.documents.segment import is_document
@@ -151,7 +151,7 @@ class CorpusBlock:
 
     def write(self, translator: Translator, options: Options, out: IO[str], tick: Tick) -> None:
         documents = [placed.document for placed in self.documents]
-        results = translator.translate_documents(documents, previous=self.previous, **cast(Changes, vars(options)))
+        results = translator.translate_documents(documents, previous=self.previous, options=options)
         for placed, result in zip(self.documents, results, strict=True):
             out.writelines(f"{line}\n" for line in self.render(placed, result))
             tick(len(placed.document))

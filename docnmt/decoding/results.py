@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple, TypedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 from docnmt.base.errors import DocnmtError
+from docnmt.config import DecodingConfig
 from docnmt.decoding.phrases import Phrase
 from docnmt.decoding.terms import Glossary
 from docnmt.document import ContextSpec, Document
@@ -15,36 +16,29 @@ OFF = "off"  # passes the context modules over: the sentence model
 
 
 @dataclass(frozen=True)
-class Options:
-    """How to decode. `context` None: as the model was trained; "off": as if it had no context modules."""
+class Options(DecodingConfig):
+    """How to decode: what a recipe says of it, and what is chosen from call to call."""
 
-    beam: int = 4
-    length_penalty: float = 0.6
-    nbest: int = 1
-    context: ContextSpec | str | None = None
-    batch_tokens: int = 4_000
+    nbest: int = 1  # translations a sentence
+    context: ContextSpec | str | None = None  # None: as the model was trained; "off": as if it had no context modules
     glossary: Glossary | None = None
     shortlist: bool = True  # words from the model's shortlist alone, where it has one
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if isinstance(self.context, str) and self.context != OFF:
             ContextSpec.parse(self.context)  # a spec that makes no sense is found here, before any work is done
-        if self.beam < 1 or not 1 <= self.nbest <= (2 * self.beam if self.beam > 1 else 1):
+        if not 1 <= self.nbest <= (2 * self.beam if self.beam > 1 else 1):
             raise DocnmtError(
-                f"beam {self.beam}, n-best {self.nbest}\n  Use a beam of 1 or more, n-best up to twice that."
+                f"beam {self.beam}, n-best {self.nbest}\n  Ask for up to twice the beam; for one with a beam of one."
             )
 
-
-class Changes(TypedDict, total=False):
-    """The options by name, for calls."""
-
-    beam: int
-    length_penalty: float
-    nbest: int
-    context: ContextSpec | str | None
-    batch_tokens: int
-    glossary: Glossary | None
-    shortlist: bool
+    def changed(self, *, glossary: Glossary | Mapping[str, str] | None = None, **given: Any) -> Options:
+        """Other values for those that are given; None leaves one as it is. A glossary may be a mapping of terms."""
+        if glossary is not None and not isinstance(glossary, Glossary):
+            glossary = Glossary.of(glossary)
+        given["glossary"] = glossary
+        return replace(self, **{name: value for name, value in given.items() if value is not None})
 
 
 class Choice(NamedTuple):

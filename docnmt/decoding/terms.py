@@ -51,6 +51,17 @@ class Glossary:
     terms: tuple[Term, ...]
 
     @classmethod
+    def of(cls, terms: Mapping[str, str]) -> Glossary:
+        """From a mapping of terms to their translations."""
+        if not isinstance(terms, Mapping) or not all(isinstance(text, str) for pair in terms.items() for text in pair):
+            raise DocnmtError(
+                f"a glossary maps terms to their translations, {terms!r} does not\n"
+                '  Write glossary={"carte mère": "motherboard"}, or glossary=Glossary.read(path).'
+            )
+        lines = (f"{source}\t{target}" for source, target in terms.items())
+        return cls(tuple(_read_term(line, "glossary", number) for number, line in enumerate(lines, 1)))
+
+    @classmethod
     def read(cls, path: str | Path) -> Glossary:
         terms: dict[str, tuple[int, Term]] = {}
         with InputFile(str(path)) as file:

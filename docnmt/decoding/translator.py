@@ -3,40 +3,32 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
-from typing import Unpack
 
-import numpy as np
 import torch
-from torch import Tensor
 
 from docnmt.base.errors import DocnmtError
-from docnmt.data.batches import make_batch, own_parts, pack, pack_contexts
-from docnmt.data.context import ContextRule, Ids, Neighbours
-from docnmt.data.packing import Batch
+from docnmt.data.batches import pack, pack_contexts
+from docnmt.data.context import ContextRule, Neighbours
 from docnmt.decoding.beam import Model, Start, beam_search
 from docnmt.decoding.binding import Binding
 from docnmt.decoding.constraints import Constraints
 from docnmt.decoding.phrases import Phrase, missing
 from docnmt.decoding.results import (
-    OFF,
-    Changes,
-    Choice,
     Options,
-    SentenceScore,
     TranslatedDocument,
     TranslatedSentence,
 )
 from docnmt.decoding.rules import rule_of
+from docnmt.decoding.scorer import Scorer
 from docnmt.decoding.spelling import Spelling
 from docnmt.decoding.terms import Glossary, TermCheck
 from docnmt.decoding.units import (
     AnyDocument,
-    Pair,
     Unit,
     UnitMaker,
     batches,
@@ -45,9 +37,9 @@ from docnmt.decoding.units import (
     source_of,
     windows,
     with_contexts,
-    within_budget,
 )
-from docnmt.document import NO_CONTEXT, ContextSpec, Document, ParallelDocument, context_positions
+from docnmt.document import ContextSpec, Document
+from docnmt.documents.translate import FileSentences, Translated
 from docnmt.engine import Engine, EngineState
 from docnmt.engine.matrices import has_int8
 from docnmt.engine.native import MISSING, accelerator
@@ -56,21 +48,23 @@ from docnmt.model.transformer import DocumentTransformer
 from docnmt.model_folder import LoadedModel, choose_device, load_model
 
 
-class Translator:
-    """A model ready for use. Sentences of all documents decode together; results come in order, N in and N out."""
+class Translator(Scorer):
+    """A model ready for use: `docnmt.load` makes one.
 
-    WINDOW = 4096  # sentences sorted by length together; memory does not grow beyond it
+    A document is a list of sentences, and each is translated with those around it as its context. As many sentences
+    come out as go in, in order. Sentences of all documents are decoded together, which is what makes it fast.
+    """
 
     def __init__(self, loaded: LoadedModel, shortlist: Shortlist | None = None):
-        self.model, self.card = loaded.model, loaded.card
+        super().__init__(loaded)
         self.int8, self.shortlist = loaded.int8, shortlist
-        self.source, self.target = loaded.source, loaded.target
         self.terms = TermCheck()  # of glossaries, in all that was translated
-        self.options = Options(
-            beam=self.card.decoding.beam,
-            length_penalty=self.card.decoding.length_penalty,
-            batch_tokens=self.card.decoding.batch_tokens,
-        )
+
+    def __repr__(self) -> str:
+        card = self.card
+        seen = f"{card.context.kind} context, {card.context.spec}" if card.context.active else "no context"
+        held = f"{card.model.kind}{', int8' * self.int8}"
+        return f"<Translator {card.source_language}-{card.target_language}: {held}, {seen}, on {self.device}>"
 
     @cached_property
     def spelling(self) -> Spelling:
@@ -100,21 +94,69 @@ class Translator:
             parts.append("shortlist" if options.shortlist else "all words")
         return f"the packed engine: {', '.join(parts)}"
 
-    @property
-    def device(self) -> torch.device:
-        return next(self.model.parameters()).device
-
     def translate(
-        self, document: Document | Sequence[str], *, previous: Sequence[str] = (), **changes: Unpack[Changes]
+        self,
+        document: Document | Sequence[str],
+        *,
+        previous: Sequence[str] = (),
+        context: ContextSpec | str | None = None,
+        glossary: Glossary | Mapping[str, str] | None = None,
+        beam: int | None = None,
+        options: Options | None = None,
     ) -> list[str]:
-        """Translates one document, given as such or as a list of its sentences. `previous` are sentences before it,
-        seen as its context and not translated: a chat line by line, a text that goes on."""
-        if isinstance(document, str):
-            raise DocnmtError("a document is a list of sentences, not a string\n  Write translate([text]).")
-        if not isinstance(document, Document):
-            document = Document("document", tuple(document))
-        (result,) = self.translate_documents([document], previous=previous, **changes)
-        return [sentence.text for sentence in result.sentences]
+        """Translates one document, given as a list of its sentences; as many come back.
+
+        previous: sentences before it, seen as its context and not translated (a chat line by line, a text that goes on)
+        context: what a sentence sees of its document, such as "previous=1,following=1"; "none" is an empty context,
+            "off" the sentence model; None is as the model was trained
+        glossary: terms and how they are to be translated, {"carte mère": "motherboard"}
+        beam: hypotheses a sentence; 1 is greedy; None is as the model was trained for
+        options: everything else, such as dataclasses.replace(translator.options, length_penalty=0.8)
+        """
+        chosen = (options or self.options).changed(context=context, glossary=glossary, beam=beam)
+        return [sentence.text for sentence in self._one(document, previous, chosen)]
+
+    def translate_nbest(
+        self,
+        document: Document | Sequence[str],
+        nbest: int,
+        *,
+        previous: Sequence[str] = (),
+        context: ContextSpec | str | None = None,
+        glossary: Glossary | Mapping[str, str] | None = None,
+        beam: int | None = None,
+        options: Options | None = None,
+    ) -> list[list[str]]:
+        """For each sentence of a document its `nbest` translations, the best first; all else as for `translate`.
+
+        At most twice as many as the beam has hypotheses; a sentence may have fewer. `translate_documents` has their
+        scores.
+        """
+        chosen = (options or self.options).changed(context=context, glossary=glossary, beam=beam, nbest=nbest)
+        return [list(sentence.texts) for sentence in self._one(document, previous, chosen)]
+
+    def translate_text(
+        self,
+        text: str,
+        *,
+        previous: Sequence[str] = (),
+        context: ContextSpec | str | None = None,
+        glossary: Glossary | Mapping[str, str] | None = None,
+        beam: int | None = None,
+        options: Options | None = None,
+    ) -> str:
+        """Translates plain text: cut into sentences, translated as one document and put together again.
+
+        Paragraphs, lines, indentation and the marks of lists stay. All else as for `translate`.
+        """
+        if not isinstance(text, str):
+            raise DocnmtError("a text is a string\n  Give sentences to translate([...]), a text to translate_text.")
+        file = FileSentences(text.encode(), "text.txt", (self.card.source_language, self.card.target_language))
+        sentences = [sentence.text for sentence in file.sentences]
+        found = self.translate(
+            sentences, previous=previous, context=context, glossary=glossary, beam=beam, options=options
+        )
+        return file.write(iter([Translated(sentence) for sentence in found])).decode()
 
     def translate_documents(
         self,
@@ -122,14 +164,36 @@ class Translator:
         *,
         context_from: Iterable[AnyDocument] | None = None,
         previous: Sequence[str] = (),
-        **changes: Unpack[Changes],
+        context: ContextSpec | str | None = None,
+        glossary: Glossary | Mapping[str, str] | None = None,
+        beam: int | None = None,
+        nbest: int | None = None,
+        length_penalty: float | None = None,
+        batch_tokens: int | None = None,
+        shortlist: bool | None = None,
+        options: Options | None = None,
     ) -> Iterator[TranslatedDocument]:
-        """Translates documents as they come. `context_from` gives other documents to take the contexts from, sentence
-        by sentence (to show what a wrong context does). `previous` are sentences before the first document, seen and
-        not translated; a system that needs its own translations of them makes these, too, and keeps them to itself."""
+        """Translates documents as they come, as many and as long as there are; with scores, and n-best lists.
+
+        context_from: other documents to take the contexts from, sentence by sentence (what does a wrong context do?)
+        previous: sentences before the first document, seen and not translated; a system that needs its own
+            translations of them makes these, too, and keeps them to itself
+        nbest: translations a sentence, at most twice as many as the beam has hypotheses
+        length_penalty: alpha of Wu et al. (2016); batch_tokens: source and context of a batch, as padded; shortlist:
+            False for any word of the vocabulary, where the model has a shortlist
+        All else as for `translate`.
+        """
         if isinstance(previous, str):
             raise DocnmtError("what was said before is a list of sentences, not a string\n  Write previous=[text].")
-        chosen = replace(self.options, **changes)
+        chosen = (options or self.options).changed(
+            context=context,
+            glossary=glossary,
+            beam=beam,
+            nbest=nbest,
+            length_penalty=length_penalty,
+            batch_tokens=batch_tokens,
+            shortlist=shortlist,
+        )
         rule = self.rule(chosen.context)
         pairs = with_contexts(documents, context_from)
         skip = 0  # sentences of the first document that are not its own
@@ -151,102 +215,23 @@ class Translator:
                 yield TranslatedDocument(document.id, joined)
                 skip = 0
 
-    def score(
-        self,
-        documents: Iterable[ParallelDocument],
-        *,
-        context: ContextSpec | str | None = None,
-        context_from: Iterable[AnyDocument] | None = None,
-    ) -> Iterator[list[SentenceScore]]:
-        """For each document the log-probabilities of its own target sentences; a gap has none.
+    # ---- inside ----
 
-        A system that sees the translations of its context is shown the reference's: then `context_from` has to be
-        parallel, too.
-        """
-        rule = self.rule(context)
-        for window in windows(with_contexts(documents, context_from), self.WINDOW):
-            pairs: list[Pair] = []
-            for document, other in window:
-                sides = self.source.encode(document.source), self.target.encode(document.target)
-                around = self.around(other, range(len(document)), rule)
-                rows = list(zip(*sides, around, strict=True))
-                pairs += [self.pair(*rows[i], rule) for i in document.filled]
-            scores = self._score_all(pairs)
-            for document, _ in window:
-                found = dict(zip(document.filled, scores, strict=False))
-                yield [found.get(i, SentenceScore((), ())) for i in range(len(document))]
-
-    def score_choices(
-        self, choices: Iterable[Choice], *, context: ContextSpec | str | None = None
-    ) -> Iterator[list[SentenceScore]]:
-        """Several translations of one sentence beside each other, choice by choice.
-
-        Of a document only the sentence and what the model sees as its context are looked at.
-        """
-        rule, waiting = self.rule(context), iter(choices)
-        while window := list(islice(waiting, max(1, self.WINDOW // 4))):  # a choice is several sentences
-            pairs = [pair for choice in window for pair in self._choice(choice, rule)]
-            scores = self._score_all(pairs)
-            for choice in window:
-                yield list(islice(scores, len(choice.translations)))
-
-    # ---- what the model gets ----
-
-    def rule(self, context: ContextSpec | str | None = None) -> ContextRule | None:
-        """What a sentence sees of its document; None for a model that sees nothing, or is not to."""
-        if context == OFF:
-            return None
-        if isinstance(context, str):
-            context = ContextSpec.parse(context)
-        if not self.card.context.active:
-            if context not in (None, NO_CONTEXT):
-                raise DocnmtError(
-                    "the model sees no context: it translates each sentence alone\n"
-                    "  Leave the context out, or use a document model."
-                )
-            return None
-        return self.card.rule(self.source, context, self.target)
-
-    def around(self, document: AnyDocument, positions: Iterable[int], rule: ContextRule | None) -> list[Neighbours]:
-        """What sentences at these positions see when they are scored, the translations of a parallel document with it;
-        nothing where there is no rule."""
-        if rule is None:
-            return [Neighbours() for _ in positions]
-        ids = self.source.encode(source_of(document))
-        translations: list[list[int]] = []
-        if rule.sees_translations:
-            if isinstance(document, Document):
-                raise DocnmtError(
-                    f"document {document.id}: it gives contexts to a system that sees their translations, too\n"
-                    "  Give a ParallelDocument, which has them."
-                )
-            translations = self.target.encode(document.target)
-        return [rule.around(ids, position, translations) for position in positions]
-
-    def pair(self, source: Ids, target: Ids, around: Neighbours, rule: ContextRule | None) -> Pair:
-        own = len(target) + 1
-        if rule is None:
-            return Pair(self.source.whole(source), None, target, own)
-        read = self.source.whole(rule.source(source, around))
-        return Pair(read, rule.context(around), rule.target(target, around), own)
-
-    def batch(self, pairs: Sequence[Pair]) -> Batch:
-        return make_batch(
-            [pair.source for pair in pairs],
-            [pair.context for pair in pairs],
-            [pair.target for pair in pairs],
-            self.target.bos,
-            self.target.eos,
-            self.device,
-        )
-
-    @torch.inference_mode()
-    def log_probabilities(self, pairs: Sequence[Pair]) -> list[Tensor]:
-        """For each pair of a batch those of its own pieces and of the end mark."""
-        batch = self.batch(pairs)
-        return own_parts(self.model.loss(batch)[1], batch, [pair.own for pair in pairs])
-
-    # ---- inside: translating ----
+    def _one(
+        self, document: Document | Sequence[str], previous: Sequence[str], options: Options
+    ) -> tuple[TranslatedSentence, ...]:
+        if isinstance(document, str):
+            raise DocnmtError(
+                "a document is a list of sentences, not a string\n"
+                "  Write translate([sentence, sentence]), or translate_text(text), which finds the sentences."
+            )
+        if not isinstance(document, Document):
+            document = Document("document", tuple(document))
+        for number, sentence in enumerate(document.sentences, 1):
+            if not isinstance(sentence, str):
+                raise DocnmtError(f"sentence {number} is no string: {sentence!r}\n  A document is a list of strings.")
+        (result,) = self.translate_documents([document], previous=previous, options=options)
+        return result.sentences
 
     def _units(
         self, document: Document, other: AnyDocument, rule: ContextRule | None, phrases: Sequence[Sequence[Phrase]]
@@ -348,43 +333,6 @@ class Translator:
         asked = [phrase for part in parts for phrase in part.phrases]
         return TranslatedSentence(whole, tuple(scores[:count]), tuple(missing(asked, whole[0])) if asked else ())
 
-    # ---- inside: scoring ----
-
-    def _choice(self, choice: Choice, rule: ContextRule | None) -> list[Pair]:
-        """The choice's translations, each with the context of their sentence."""
-        document, position, translations, before = choice
-        visible = () if rule is None else context_positions(position, len(document), rule.spec)
-        places = sorted((position, *visible))
-        at = places.index(position)
-        ids = self.source.encode([document.sentences[i] for i in places])
-        if rule is None:
-            around = [Neighbours()] * len(translations)
-        elif rule.sees_translations and at:
-            if len(before) != len(translations):
-                raise DocnmtError(
-                    f"document {document.id}, sentence {position + 1}: the system sees the translations of the "
-                    "sentences before, which are not given\n  Give them with each translation, as Choice.before."
-                )
-            shown = (self.target.encode([known[i] for i in places[:at]]) for known in before)
-            around = [rule.around(ids, at, known) for known in shown]
-        else:
-            around = [rule.around(ids, at)] * len(translations)
-        targets = self.target.encode(translations)
-        return [self.pair(ids[at], target, each, rule) for target, each in zip(targets, around, strict=True)]
-
-    def _score_all(self, pairs: Sequence[Pair]) -> Iterator[SentenceScore]:
-        results: list[SentenceScore | None] = [None] * len(pairs)
-        order = np.lexsort(([len(pair.source) for pair in pairs], [len(pair.target) for pair in pairs]))
-        sizes = [(len(pairs[i].source) + len(pairs[i].target) + 1, len(pairs[i].context or ())) for i in order]
-        for places in within_budget(sizes, self.options.batch_tokens):
-            rows = [order[place] for place in places]
-            found = self.log_probabilities([pairs[i] for i in rows])
-            for i, values in zip(rows, found, strict=True):
-                written = [*pairs[i].target, self.target.eos]
-                pieces = self.target.pieces(written[len(written) - pairs[i].own :])
-                results[i] = SentenceScore(tuple(pieces), tuple(values.tolist()))
-        return (result for result in results if result is not None)
-
 
 def _phrases(document: Document, glossary: Glossary | None) -> list[tuple[Phrase, ...]]:
     """What the translation of each sentence has to contain."""
@@ -392,6 +340,9 @@ def _phrases(document: Document, glossary: Glossary | None) -> list[tuple[Phrase
 
 
 def load(folder: str | Path, device: str = "auto") -> Translator:
-    """Loads a model folder for translating and scoring."""
+    """Loads a model folder, such as runs/demo/document/model, for translating and scoring.
+
+    device: "cpu", "cuda" or "auto", which is a GPU where there is one
+    """
     loaded = load_model(folder, choose_device(device))
     return Translator(loaded, Shortlist.read(Path(folder), loaded.source, loaded.target))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from docnmt.decoding.alignment import align
 from docnmt.decoding.results import OFF, Options, TranslatedSentence
@@ -14,7 +14,6 @@ from docnmt.documents.placeholders import without
 from docnmt.documents.translate import Sentence, Sentences, Translated
 
 if TYPE_CHECKING:
-    from docnmt.decoding.results import Changes
     from docnmt.decoding.translator import Translator
 
 
@@ -106,8 +105,7 @@ class ExcerptMachine:
             Document(str(n), tuple(read.get((n, i), s if in_order else "") for i, s in enumerate(context.sentences)))
             for n, context in zip(chosen, contexts, strict=True)
         ]
-        changes = cast("Changes", vars(self.options))
         context_from = None if in_order else contexts
-        results = self.translator.translate_documents(documents, context_from=context_from, **changes)
+        results = self.translator.translate_documents(documents, context_from=context_from, options=self.options)
         found = dict(zip(chosen, results, strict=True))
         return {n: found[self.at[n][0]].sentences[self.at[n][1]] for n in wanted}

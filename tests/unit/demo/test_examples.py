@@ -60,7 +60,7 @@ def test_pages_are_in_the_demos_language(page):
 def test_so_is_what_help_says():
     examples = doctest.DocTestParser().get_examples(docnmt.__doc__ or "")
     for example in examples:
-        said = re.findall(r"'([^']+\.)'", example.want)
+        said = re.findall(r"[A-Z][^.]+\.", example.want)
         for sentence, translation in zip(given(example.source), said, strict=True):
             assert translation in meanings(sentence)
     assert sum(bool(given(example.source)) for example in examples) >= 2

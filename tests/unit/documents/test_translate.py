@@ -152,7 +152,7 @@ def test_options_go_to_the_translator(monkeypatch):
     original = fake.translate_documents
     fake.translate_documents = lambda documents, **named: seen.append(named) or original(documents, **named)
     translate_bytes(fake, b"Un.", "a.txt", beam=7, context="off")
-    assert (seen[0]["beam"], seen[0]["context"]) == (7, "off")
+    assert (seen[0]["options"].beam, seen[0]["options"].context) == (7, "off")
 
 
 def test_no_words_for_a_sentence_leave_it_as_it_is():

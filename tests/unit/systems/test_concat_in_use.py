@@ -105,7 +105,7 @@ def test_what_is_decoded_and_what_is_kept(translator, monkeypatch):
 
     monkeypatch.setattr("docnmt.decoding.translator.beam_search", breaking)
     (document,) = documents([6])
-    kept = translator.translate(document, batch_tokens=100_000)
+    kept = translator.translate(document, options=replace(translator.options, batch_tokens=100_000))
     assert len(calls) == 1, "no sentence waits for another"
     written = {tuple(source): best[0] for source, best in calls[0]}
     ids = translator.source.encode(document.sentences)
