@@ -1,14 +1,35 @@
-"""Writing to disk so that a reader never sees half a file, whatever happens in between."""
+"""Writing to disk so that a reader never sees half a file, whatever happens in between; and one writer at a time."""
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import shlex
 import shutil
-from collections.abc import Iterator
+import socket
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import IO, Any
+
+from docnmt.base.errors import DocnmtError
+
+HOST = socket.gethostname().partition(".")[0]
+
+
+# ---- whole or not there ----
+
+
+def _temporary(path: Path, ending: str) -> Path:
+    """A name of this process alone: on a shared disk two machines may have processes of the same number."""
+    return path.with_name(f".{path.name}.{HOST}.{os.getpid()}.{ending}")
 
 
 @contextmanager
@@ -19,7 +40,7 @@ def write_atomically(path: str | Path, binary: bool = False) -> Iterator[IO[Any]
         with open(path, "wb") if binary else open(path, "w", encoding="utf-8", newline="\n") as f:
             yield f
         return
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    temporary = _temporary(path, "part")
     try:
         with open(temporary, "wb") if binary else open(temporary, "w", encoding="utf-8", newline="\n") as f:
             yield f
@@ -41,7 +62,7 @@ def folder_atomically(path: str | Path) -> Iterator[Path]:
     """A folder that takes its name only once all in it is whole; an older one of that name is replaced."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    temporary = _temporary(path, "part")
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir()
     try:
@@ -51,7 +72,7 @@ def folder_atomically(path: str | Path) -> Iterator[Path]:
                 with open(file, "rb") as handle:
                     os.fsync(handle.fileno())
         if path.exists():  # a folder cannot be replaced by another in one call
-            old = path.with_name(f".{path.name}.{os.getpid()}.old")
+            old = _temporary(path, "old")
             os.rename(path, old)
             try:
                 os.rename(temporary, path)
@@ -66,7 +87,165 @@ def folder_atomically(path: str | Path) -> Iterator[Path]:
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Clears away what processes that were killed while writing left behind."""
+    """Clears away what processes that were killed while writing left behind; for whoever owns the folder."""
     for pattern in (".*.part", ".*.old"):
         for left in folder.glob(pattern):
             shutil.rmtree(left) if left.is_dir() else left.unlink()
+
+
+# ---- one owner at a time ----
+
+# flock(2): the system lets go of it when its holder ends, however that comes about. The lock is a file beside the
+# folder that says whose it is; it stays, empty, when nobody has it, as a file that is deleted might be locked twice.
+
+PATIENCE = 1.0  # seconds: a process that was just killed may take a moment to go, and a look at a lock holds it as long
+LOOK_AGAIN = 0.2
+LOCAL_LOCKS = {"nolock", "local_lock=all", "local_lock=flock", "localflock"}  # mount options of NFS and Lustre
+
+
+@dataclass(frozen=True)
+class Owner:
+    """Who works in a folder."""
+
+    host: str
+    pid: int
+    command: str
+    since: str
+
+    @classmethod
+    def this_process(cls) -> Owner:
+        command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+        return cls(HOST, os.getpid(), command, datetime.now().astimezone().isoformat(" ", "seconds"))
+
+    def __str__(self) -> str:
+        return f"process {self.pid} on {self.host} since {self.since} ({self.command})"
+
+
+class InUse(DocnmtError):
+    """Another process owns the folder."""
+
+    def __init__(self, folder: Path, owner: Owner | None):
+        self.owner = owner
+        super().__init__(
+            f"{folder}: is in use by {owner or 'another process'}\n"
+            "  Wait until it is done, or stop it: what it has saved by then is gone on with."
+        )
+
+
+@contextmanager
+def owned(folder: str | Path, wait: Callable[[str], None] | None = None) -> Iterator[None]:
+    """The folder is this process's alone, until it leaves or ends.
+
+    Who comes later is refused, or with `wait` waits and is told for whom.
+    """
+    folder = Path(folder)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    path = _lock_of(folder)
+    refused_at = time.monotonic() + PATIENCE
+    told = False
+    while True:
+        with open(path, "a+", encoding="utf-8") as file:
+            held = _try_lock(file, folder)
+            if held and _is_still(file, path):
+                _fill(file, json.dumps(asdict(Owner.this_process())))
+                try:
+                    yield
+                finally:
+                    _fill(file, "")
+                return
+        if held:
+            continue  # the file was deleted meanwhile, and somebody else may have locked a new one
+        if time.monotonic() > refused_at:
+            if wait is None:
+                raise InUse(folder, _written(path))
+            if not told:
+                wait(f"{folder}: waiting for {_written(path) or 'another process'}")
+                told = True
+        time.sleep(LOOK_AGAIN)
+
+
+def owner_of(folder: str | Path) -> Owner | None:
+    """Who works in the folder now, on whatever machine; None: nobody."""
+    path = _lock_of(Path(folder))
+    try:
+        with open(path, encoding="utf-8") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return _written(path) or Owner("?", 0, "?", "?")
+    except OSError:  # no lock there, or none to be had on this file system
+        pass
+    return None
+
+
+def lock_trouble(folder: Path) -> str:
+    """Why locks do not keep other processes out of this folder; "" where they do, as far as one machine can tell."""
+    with tempfile.NamedTemporaryFile(dir=folder, prefix=".lock-trial-") as first, open(first.name) as second:
+        try:
+            fcntl.flock(first, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            return f"flock is refused ({error.strerror})"
+        try:
+            fcntl.flock(second, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            local = LOCAL_LOCKS.intersection(_mount_options(folder))
+            return f"mounted with {local.pop()}: locks hold on one machine alone" if local else ""
+        except OSError as error:
+            return f"flock is refused ({error.strerror})"
+    return "flock gives the same lock twice"
+
+
+def _lock_of(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}.lock")
+
+
+def _try_lock(file: IO[str], folder: Path) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks: better no lock than no work
+        pass
+    _warn_of_trouble(folder.parent)
+    return True
+
+
+_TRIED: set[int] = set()  # file systems
+
+
+def _warn_of_trouble(folder: Path) -> None:
+    device = os.stat(folder).st_dev
+    if device in _TRIED:
+        return
+    _TRIED.add(device)
+    if trouble := lock_trouble(folder):
+        warnings.warn(f"{folder}: {trouble}. See to it that no two processes work there at once.", stacklevel=2)
+
+
+def _is_still(file: IO[str], path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), os.stat(path))
+    except FileNotFoundError:
+        return False
+
+
+def _fill(file: IO[str], text: str) -> None:
+    file.truncate(0)
+    file.write(text)
+    file.flush()
+
+
+def _written(path: Path) -> Owner | None:
+    try:
+        return Owner(**json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return None  # not written yet
+
+
+def _mount_options(folder: Path) -> list[str]:
+    """Of the file system that the folder is on; none where the system does not tell."""
+    try:
+        mounts = [line.split() for line in Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()]
+    except OSError:
+        return []
+    around = [mount for mount in mounts if folder.resolve().is_relative_to(mount[1])]
+    return max(around, key=lambda mount: len(mount[1]))[3].split(",") if around else []

@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 
 from docnmt.base.errors import DocnmtError, OnBad, SkipBad, raise_bad
-from docnmt.base.files import remove_unfinished
+from docnmt.base.files import owned, remove_unfinished
 from docnmt.base.lines import CorpusFiles
 from docnmt.base.progress import Progress
 from docnmt.config import Recipe
@@ -32,12 +32,17 @@ class Prepared:
 
 def prepare(recipe: Recipe, progress: Progress) -> Prepared:
     folder = Path(recipe.output) / "data"
-    folder.mkdir(parents=True, exist_ok=True)
-    remove_unfinished(folder)
     if not (recipe.data.documents or recipe.data.sentences):
         raise DocnmtError("the recipe names no training data\n  Set data.documents (or data.sentences).")
     on_bad = SkipBad() if recipe.data.skip_bad else raise_bad
     hashes = {role: _content_hash(recipe, role) for role in ("documents", "sentences", "dev")}
+    with owned(folder, wait=progress.say):  # who waits finds all of it prepared
+        folder.mkdir(exist_ok=True)
+        remove_unfinished(folder)
+        return _made(recipe, folder, hashes, on_bad, progress)
+
+
+def _made(recipe: Recipe, folder: Path, hashes: dict[str, str], on_bad: OnBad, progress: Progress) -> Prepared:
     source, target = _subwords(recipe, folder, hashes, on_bad, progress)
     stores = {}
     for role in ("documents", "sentences", "dev"):

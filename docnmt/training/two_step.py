@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import numpy as np
 import torch
 
 from docnmt.base.errors import DocnmtError, SkipBad, raise_bad
+from docnmt.base.files import owned
 from docnmt.base.progress import Progress
 from docnmt.config import ContextConfig, DecodingConfig, DocumentStepConfig, ModelConfig, Recipe, StepConfig
 from docnmt.corpus.read import read_corpus
@@ -249,13 +251,15 @@ def _train_and_save(
         if not kept:
             raise DocnmtError("document.focus_only: no sentence has a word of document.focus\n  Name other words.")
         run.progress.say(f"{kept:,} of them have a word of document.focus; the others are context alone")
-    state = trainer.run()
-    if run.group.first:
-        saved = {"step": step, "update": state.update, "best": [list(pair) for pair in state.best], **notes}
-        if read_notes(folder / "model") != saved:  # else a finished run is only looked at again
-            save_model(folder / "model", trainer.final_weights(state), card, prepared.source, prepared.target, saved)
-        run.progress.say(f"model: {folder / 'model'}")
-    run.group.wait()
+    with owned(folder) if run.group.first else nullcontext():
+        state = trainer.run()
+        if run.group.first:
+            saved = {"step": step, "update": state.update, "best": [list(pair) for pair in state.best], **notes}
+            if read_notes(folder / "model") != saved:  # else a finished run is only looked at again
+                weights = trainer.final_weights(state)
+                save_model(folder / "model", weights, card, prepared.source, prepared.target, saved)
+            run.progress.say(f"model: {folder / 'model'}")
+        run.group.wait()
     return folder / "model"
 
 

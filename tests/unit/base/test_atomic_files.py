@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import docnmt.base.files
-from docnmt.base.files import folder_atomically, write_atomically, write_json
+from docnmt.base.files import HOST, folder_atomically, write_atomically, write_json
 
 
 class Stop(BaseException):
@@ -127,7 +127,7 @@ def test_a_folder_that_cannot_be_put_in_place_leaves_the_older_one(tmp_path, mon
 
 
 def test_what_an_earlier_process_of_this_number_left_does_no_harm(tmp_path):
-    left = tmp_path / f".folder.{os.getpid()}.part"
+    left = tmp_path / f".folder.{HOST}.{os.getpid()}.part"
     left.mkdir()
     (left / "rubbish").write_text("x", encoding="utf-8")
     with folder_atomically(tmp_path / "folder") as folder:
