@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ from docnmt.model_folder import save_weights
 # Random numbers need no room: they are a function of the seed and the update (see loop.py).
 
 KEEP = 2  # should the last one be damaged, there is one before it
+DAMAGED = (OSError, ValueError, KeyError, TypeError, SafetensorError)  # what reading one may come to
 
 
 @dataclass
@@ -102,7 +104,7 @@ class Checkpoints:
                 state = _read_state(folder)
                 weights = load_file(folder / "weights.safetensors")
                 moments = load_file(folder / "optimizer.safetensors")
-            except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
+            except DAMAGED as error:
                 self.progress.say(f"{folder} is damaged ({error}); going back to the one before it")
                 if clean:
                     _set_aside(folder)
@@ -120,7 +122,12 @@ class Checkpoints:
         return None
 
     def states(self) -> list[State]:
-        return [_read_state(folder) for folder in self.all()]
+        """Of those that are whole, oldest first."""
+        found = []
+        for folder in self.all():
+            with suppress(*DAMAGED):
+                found.append(_read_state(folder))
+        return found
 
 
 def _set_aside(folder: Path) -> None:

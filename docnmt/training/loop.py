@@ -25,6 +25,7 @@ from docnmt.data.batches import Examples, Stream
 from docnmt.model.base import TranslationModel
 from docnmt.model_folder import load_weights, save_weights, weights_of
 from docnmt.training.checkpoint import Checkpoints, Record, State
+from docnmt.training.identity import changed
 from docnmt.training.parallel import Group
 from docnmt.training.validation import Validation
 
@@ -71,13 +72,6 @@ def keep_freed_memory() -> None:
 
 # Everything random in an update is a function of (seed, update, batch): which batches it takes, and its dropout. So
 # an update is the same whether the run before it was one piece or many, and however many processes share it.
-
-# Settings that say how long a run goes on. (Once the rate falls towards the end, `updates` determines what is computed:
-# `step.cooldown` in a state holds from where to where, None before.)
-LENGTH_SETTINGS = ("updates", "patience")
-# Settings that say what is written down meanwhile.
-RECORD_SETTINGS = ("log_every", "checkpoint_every")
-FREE_SETTINGS = (*LENGTH_SETTINGS, *RECORD_SETTINGS)  # may change between the parts of a run
 
 
 class Trainer:
@@ -269,11 +263,10 @@ class Trainer:
                 f"{self.folder}: was started by an older docnmt, which had no {', '.join(unknown)}\n"
                 "  Delete the folder to start again. Finished models of older versions still load."
             )
-        changed = [key for key in now if before.get(key) != now[key]]
-        if changed:
+        if others := changed(before, now):
             fall = before["step.cooldown"]
             raise DocnmtError(
-                f"{self.folder}: was started with other settings: {', '.join(changed)}\n"
+                f"{self.folder}: was started with other settings: {', '.join(others)}\n"
                 + (
                     f"  Its rate falls from update {fall[0]:,} to {fall[1]:,}: `updates` is fixed, too.\n"
                     if fall

@@ -7,9 +7,8 @@ Step 2, "document":  theta_d on D_d, theta_s fixed. Also with nothing frozen, or
 from __future__ import annotations
 
 import hashlib
-import json
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +42,8 @@ from docnmt.model_folder import (
     set_threads,
 )
 from docnmt.systems import system_of
-from docnmt.training.loop import FREE_SETTINGS, Trainer
+from docnmt.training.identity import data_keys, sentence_stores, settings_of
+from docnmt.training.loop import Trainer
 from docnmt.training.parallel import Group, join_group
 from docnmt.training.validation import Validator
 
@@ -118,12 +118,6 @@ def sentence_step(run: Run) -> Path:
     if not stores:
         raise DocnmtError('sentence.corpora = "documents", but there are none\n  Set data.documents in the recipe.')
     return _train_and_save("sentence", run, model, stores, recipe.sentence, {})
-
-
-def sentence_stores(recipe: Recipe, prepared: Prepared) -> list[TokenStore]:
-    """What step 1 is trained on."""
-    corpora = [prepared.sentences, prepared.documents] if recipe.sentence.corpora == "all" else [prepared.documents]
-    return [store for store in corpora if len(store)]
 
 
 def document_step(run: Run) -> Path:
@@ -237,7 +231,7 @@ def _train_and_save(
         stream,
         config,
         seed=recipe.seed,
-        settings=_settings(recipe, config, card, stores, prepared.dev, run.group, notes),
+        settings=settings_of(recipe, step, data_keys(prepared), run.group.size) | notes,
         validate=_validator(run, loaded, rule, foreign),
         metric=recipe.validation.metric,
         group=run.group,
@@ -261,30 +255,6 @@ def _train_and_save(
             run.progress.say(f"model: {folder / 'model'}")
         run.group.wait()
     return folder / "model"
-
-
-def _settings(
-    recipe: Recipe,
-    config: StepConfig,
-    card: ModelCard,
-    stores: list[TokenStore],
-    dev: TokenStore,
-    group: Group,
-    notes: dict[str, Any],
-) -> dict[str, Any]:
-    """All that determines the numbers of a run; a run is only resumed under the same."""
-    flat = {f"step.{key}": value for key, value in asdict(config).items() if key not in (*FREE_SETTINGS, "start_from")}
-    flat |= {f"model.{key}": value for key, value in asdict(card.model).items()}
-    flat["model.forbidden"] = list(card.model.forbidden)  # as JSON gives it back
-    flat |= {f"context.{key}": value for key, value in asdict(card.context).items()}
-    flat |= {f"validation.{key}": value for key, value in asdict(recipe.validation).items()}
-    flat |= {"seed": recipe.seed, "data": [store.card["key"] for store in stores], "dev": dev.card["key"]}
-    flat["bf16"] = recipe.hardware.bf16
-    if recipe.validation.metric == "bleu":
-        flat["validation.length_penalty"] = recipe.decoding.length_penalty
-    # P processes with accumulation A take the batches of one with P x A: either may take up the other's run.
-    flat["step.accumulation"] = config.accumulation * group.size
-    return json.loads(json.dumps(flat | notes))  # as a checkpoint gives them back: tuples as lists
 
 
 def _contexts(recipe: Recipe, step: str, own: ContextRule | None) -> tuple[ContextRule | None, int | None]:

@@ -226,7 +226,7 @@ def test_a_disk_that_is_full_when_the_model_is_saved_is_a_message(tiny, finished
         ("model.encoder_layers=2", "model.encoder_layers"),
         ("model.tie=none", "model.tie"),
         ("subwords.source_model=", "data"),
-        ("validation.beam=2", "validation.beam"),
+        ("validation.metric=bleu", "validation.metric"),
     ],
 )
 def test_a_changed_setting_is_named(tiny, broken_off, setting, named):

@@ -167,6 +167,8 @@ class Done:
         return self.tables[NAMES.index(name)]
 
     def run(self, name: str) -> Path:
+        if name == "document":  # the recipe's own, which training makes, too
+            return self.output
         (found,) = (self.output / "runs").glob(f"{name}-" + "[0-9a-f]" * 12)
         return found
 
@@ -178,7 +180,7 @@ def done(toy) -> Done:
 
 def state_of(folder: Path) -> dict[str, tuple[int, str]]:
     """Every file that training or translating writes: when it was last written, and its content."""
-    files = [file for file in folder.rglob("*") if file.is_file() and "data" not in file.parts]
+    files = [f for f in folder.rglob("*") if f.is_file() and "data" not in f.parts and f.suffix != ".lock"]
     return {
         str(file.relative_to(folder)): (file.stat().st_mtime_ns, hashlib.sha256(file.read_bytes()).hexdigest())
         for file in files
@@ -219,6 +221,23 @@ def test_step_1_is_trained_once_and_is_the_one_that_training_makes(toy, done, tm
     trained = command("train", toy.recipe, "--step", "sentence", "--set", output)
     assert trained.code == 0, trained.err
     assert same_bits(weights(tmp_path, "sentence"), weights(done.output, "sentence"))
+
+
+def test_what_training_made_is_taken_over_both_steps_and_the_other_way_round(toy, done, tmp_path):
+    output = ("--set", f"output={json.dumps(str(tmp_path))}")
+    trained = command("train", toy.recipe, *output)
+    assert trained.code == 0, trained.err
+    before = state_of(tmp_path)
+    tables = toy.tables(tmp_path, "--only", "example")
+    assert tables.code == 0 and "step 1" not in tables.err and "step 2" not in tables.err
+    after = state_of(tmp_path)
+    assert {name: after[name] for name in before} == before
+    assert not (tmp_path / "runs").exists()
+    # And training takes over what tables have made.
+    copy = copied(done, tmp_path)
+    again = command("train", toy.recipe, "--set", f"output={json.dumps(str(copy))}")
+    assert again.code == 0 and "train: " not in again.err and "going on from update 6" in again.err
+    assert state_of(copy) == state_of(done.output)
 
 
 def test_step_1_on_the_documents_alone_is_as_if_there_were_nothing_else(toy, done, tmp_path):
@@ -303,12 +322,9 @@ def _raise_killed() -> None:
 
 
 def same_as_done(output: Path, done: Done) -> None:
-    (document,) = (output / "runs").glob("document-*")
-    assert document.name == done.run("document").name
-    for mine, step in ((output, "sentence"), (document, "document")):
-        other = done.output / mine.relative_to(output)
-        assert same_bits(weights(mine, step), weights(other, step))
-        assert (mine / step / "metrics.jsonl").read_bytes() == (other / step / "metrics.jsonl").read_bytes()
+    for step in ("sentence", "document"):
+        assert same_bits(weights(output, step), weights(done.output, step))
+        assert (output / step / "metrics.jsonl").read_bytes() == (done.output / step / "metrics.jsonl").read_bytes()
     assert leftovers(output) == []
 
 
@@ -332,7 +348,7 @@ def test_a_longer_step_1_is_trained_further_and_what_builds_on_it_is_new(toy, do
     longer = toy.tables(output, "--only", "example", settings=("sentence.updates=47",))
     assert longer.code == 0, longer.err
     assert "going on from update 45" in longer.err
-    assert len(list((output / "runs").glob("document-*"))) == 2
+    assert len(list((output / "runs").glob("document-*"))) == 1  # beside the one that training made
     # The shorter one is gone: nobody is told that its scores are those of the longer one.
     refused = toy.tables(output, "--only", "example")
     assert refused.code == 2 and "47 updates, the recipe says 45" in refused.err
@@ -383,7 +399,7 @@ def test_seeds_give_mean_and_deviation(toy, done, tmp_path):
     for side in ("source", "target"):
         subwords = [folder / "sentence" / "model" / f"{side}.spm" for folder in (output, other)]
         assert subwords[0].read_bytes() == subwords[1].read_bytes()
-    assert len(list((output / "runs").glob("document-*"))) == 2
+    assert len(list((output / "runs").glob("document-*"))) == 1
     (single,) = toy.figures(output, "--only", "french-english")
     (second,) = toy.figures(output, "--only", "french-english", settings=_as_second_seed(output, other))
     for both, one, two in zip(table["rows"], single["rows"], second["rows"], strict=True):
@@ -629,7 +645,7 @@ def test_a_nist_set_is_scored_with_all_its_references(toy, done, tmp_path):
     (table,) = toy.figures(output, "--only", "integration", settings=(f"data.test=[{', '.join(sets)}]",))
     assert list(table["rows"][0])[1:5] == ["Dev", "MT02", "MT03", "All"]
     assert runs_in(output) == runs_in(done.output)
-    kept = output / "runs" / done.run("document").name / "document" / "translations" / "All.own.json"
+    kept = output / "document" / "translations" / "All.own.json"
     texts = json.loads(kept.read_text(encoding="utf-8"))["translations"]
     targets = [target for *_, target in toy.rows("test")]
     references = [[in_other_words(target, version) for target in targets] for version in range(4)]
@@ -772,7 +788,7 @@ def test_all_tables_at_once(toy, done, tmp_path):
     output = copied(done, tmp_path)
     tables = toy.figures(output)
     assert len(tables) == len(TABLES) + 2  # efficiency, examples
-    assert len(runs_in(output)) == 20  # and the sentence model itself
+    assert len(runs_in(output)) == 19  # and the recipe's own two steps
     for table in tables[: len(TABLES)]:
         assert "control: no context" in table["rows"][-1].values()
         # All rows of ours but the sentence model's are compared with it.

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+import docnmt.training.identity
 from docnmt.base.errors import DocnmtError
 from docnmt.base.lines import CorpusFiles
 from docnmt.base.progress import Progress
 from docnmt.config import ContextConfig, DataConfig, DecodingConfig, DocumentStepConfig, Recipe, ValidationConfig
 from docnmt.experiments.runs import Run, Standing, Workshop, all_needed
 from docnmt.training.checkpoint import State
+from docnmt.training.identity import settings_of
 
 DEFAULT = Recipe()
 KEYS = {"documents": "key-d", "sentences": "key-s", "dev": "key-v"}
@@ -84,12 +86,12 @@ def every_change(*sections: str) -> list[tuple[str, Recipe]]:
     changes = []
     for section in sections:
         part = getattr(Recipe(), section)
-        for field in fields(part):
-            if (section, field.name) == ("model", "kind"):  # does not go with every context: see below
+        for each in fields(part):
+            if (section, each.name) == ("model", "kind"):  # does not go with every context: see below
                 continue
-            value = STARTS[section] if field.name == "start" else other(field.name, getattr(part, field.name))
-            changed = replace(part, **{field.name: value})
-            changes.append((f"{section}.{field.name}", replace(Recipe(), **{section: changed})))
+            value = STARTS[section] if each.name == "start" else other(each.name, getattr(part, each.name))
+            changed = replace(part, **{each.name: value})
+            changes.append((f"{section}.{each.name}", replace(Recipe(), **{section: changed})))
     return changes
 
 
@@ -108,9 +110,9 @@ IDLE |= {"document.start_from", "validation.decode", "validation.beam"}
 def test_a_run_changes_with_every_setting_that_determines_it_and_with_no_other(name, recipe):
     section = name.partition(".")[0]
     matters = name not in IDLE and (section in ("model", "validation") or name == "hardware.bf16")
-    changed = sentence_run(recipe).settings(KEYS) != sentence_run().settings(KEYS)
+    changed = sentence_run(recipe).identity(KEYS) != sentence_run().identity(KEYS)
     assert changed == (matters or (section == "sentence" and name not in FREE | IDLE))
-    changed = document_run(recipe).settings(KEYS) != document_run().settings(KEYS)
+    changed = document_run(recipe).identity(KEYS) != document_run().identity(KEYS)
     assert changed == (matters or (section in ("sentence", "context", "document") and name not in IDLE))
 
 
@@ -119,28 +121,28 @@ def test_where_translations_decide_how_they_are_made_matters():
     wider = replace(by_bleu, validation=ValidationConfig(metric="bleu", beam=4))
     longer = replace(by_bleu, decoding=DecodingConfig(length_penalty=1.0))
     for run in (sentence_run, document_run):
-        assert len({json.dumps(run(each).settings(KEYS), sort_keys=True) for each in (by_bleu, wider, longer)}) == 3
+        assert len({json.dumps(run(each).identity(KEYS), sort_keys=True) for each in (by_bleu, wider, longer)}) == 3
 
 
 def test_another_base_is_another_run():
     plain = Recipe(context=ContextConfig(kind="none"))
     changed = replace(plain, model=replace(plain.model, kind="rnnsearch"))
     for run in (sentence_run, document_run):
-        assert run(changed).settings(KEYS) != run(plain).settings(KEYS)
+        assert run(changed).identity(KEYS) != run(plain).identity(KEYS)
 
 
 def test_a_run_changes_with_the_seed_and_the_content_of_its_data():
     for run in (sentence_run, document_run):
-        assert run(Recipe(seed=2)).settings(KEYS) != run().settings(KEYS)
+        assert run(Recipe(seed=2)).identity(KEYS) != run().identity(KEYS)
         for role in KEYS:
-            assert run().settings(KEYS | {role: "other"}) != run().settings(KEYS)
+            assert run().identity(KEYS | {role: "other"}) != run().identity(KEYS)
 
 
 def test_names_and_places_of_files_do_not_matter():
     """The content of the data does, through the keys of the prepared stores; the test set does not at all."""
     files = (CorpusFiles("elsewhere.tsv"),)
     moved = Recipe(output="elsewhere", data=DataConfig(documents=files, sentences=files, dev=files, test=files))
-    assert document_run(moved).settings(KEYS) == document_run().settings(KEYS)
+    assert document_run(moved).identity(KEYS) == document_run().identity(KEYS)
 
 
 def test_what_a_document_step_starts_from_is_part_of_it():
@@ -151,7 +153,7 @@ def test_what_a_document_step_starts_from_is_part_of_it():
         Run("a", recipe, "document", sentence_run(on_documents)),
         Run("a", recipe, "document"),
     ]
-    assert len({json.dumps(run.settings(KEYS), sort_keys=True) for run in runs}) == 3
+    assert len({json.dumps(run.identity(KEYS), sort_keys=True) for run in runs}) == 3
 
 
 @dataclass(frozen=True)
@@ -161,17 +163,23 @@ class LaterStep(DocumentStepConfig):
     new_setting: str = "as before"
 
 
-def test_a_setting_that_a_later_version_adds_changes_no_hash_until_it_is_used():
-    later = Recipe(document=LaterStep())
-    assert document_run(later).settings(KEYS) == document_run().settings(KEYS)
-    used = Recipe(document=LaterStep(new_setting="other"))
-    assert document_run(used).settings(KEYS) != document_run().settings(KEYS)
+@dataclass(frozen=True)
+class LaterRecipe(Recipe):
+    document: LaterStep = field(default_factory=LaterStep)
+
+
+def test_a_setting_that_a_later_version_adds_changes_no_hash_until_it_is_used(monkeypatch):
+    before = document_run().identity(KEYS)
+    monkeypatch.setattr(docnmt.training.identity, "Recipe", LaterRecipe)
+    assert document_run(LaterRecipe()).identity(KEYS) == before
+    used = LaterRecipe(document=LaterStep(new_setting="other"))
+    assert document_run(used).identity(KEYS) != before
 
 
 def test_settings_are_plain_values():
     """Else the hash would hang on how Python shows an object."""
-    settings = document_run().settings(KEYS)
-    assert json.loads(json.dumps(settings)) == settings
+    identity = document_run().identity(KEYS)
+    assert json.loads(json.dumps(identity)) == identity
 
 
 # ---- where runs lie ----
@@ -184,11 +192,19 @@ def test_the_recipes_own_sentence_model_is_the_one_that_training_makes():
     assert shop.folder(sentence_run(longer)) == Path("out")
 
 
+def test_the_recipes_own_document_model_is_the_one_that_training_makes():
+    shop = workshop(Recipe(output="out"))
+    assert shop.model(document_run(Recipe(output="out"))) == Path("out/document/model")
+    longer = Recipe(output="out", document=replace(Recipe().document, updates=7))
+    assert shop.folder(document_run(longer)).parent == Path("out/runs")
+
+
 def test_every_other_run_has_a_folder_of_its_own():
     recipe = Recipe(output="out")
     shop = workshop(recipe)
     other_seed = replace(recipe, seed=2)
-    runs = [document_run(recipe), document_run(other_seed), sentence_run(other_seed)]
+    shuffled = replace(recipe, document=replace(recipe.document, context_from="shuffled"))
+    runs = [document_run(shuffled), document_run(other_seed), sentence_run(other_seed)]
     folders = [shop.folder(run) for run in runs]
     assert len(set(folders)) == 3
     for run, folder in zip(runs, folders, strict=True):
@@ -198,7 +214,7 @@ def test_every_other_run_has_a_folder_of_its_own():
 
 def test_the_same_training_is_found_whatever_it_is_called(tmp_path):
     recipe = Recipe(output=str(tmp_path))
-    shop, run = workshop(recipe), document_run(recipe)
+    shop, run = workshop(recipe), document_run(replace(recipe, seed=2))
     folder = shop.folder(replace(run, name="layers-1"))
     assert folder.name.startswith("layers-1-") and shop.folder(run).name.startswith("document-")
     folder.mkdir(parents=True)
@@ -206,17 +222,32 @@ def test_the_same_training_is_found_whatever_it_is_called(tmp_path):
 
 
 def test_other_data_is_another_folder():
-    run = document_run(Recipe(output="out"))
-    assert workshop(run.recipe).folder(run) != workshop(run.recipe, documents="other").folder(run)
-    assert workshop(run.recipe).folder(run) == workshop(run.recipe).folder(document_run(Recipe(output="out")))
+    recipe = Recipe(output="out")
+    run = document_run(replace(recipe, seed=2))
+    assert workshop(recipe).folder(run) != workshop(recipe, documents="other").folder(run)
+    assert workshop(recipe).folder(run) == workshop(recipe).folder(document_run(Recipe(output="out", seed=2)))
+
+
+def test_as_many_processes_count_as_their_batches_together():
+    """Four processes do what one does with four times the accumulation, and nothing else."""
+    recipe = Recipe(output="out")
+    fourfold = replace(
+        recipe,
+        sentence=replace(recipe.sentence, accumulation=4),
+        document=replace(recipe.document, accumulation=4),
+    )
+    for run in (sentence_run, document_run):
+        assert run(recipe).identity(KEYS, 4) == run(fourfold).identity(KEYS) != run(recipe).identity(KEYS)
 
 
 # ---- how far they are ----
 
 
-def checkpoint(folder: Path, update: int, **state: Any) -> None:
+def checkpoint(folder: Path, update: int, settings: dict[str, Any] | None = None, **state: Any) -> None:
+    """Of a step that was trained as the default recipe says, but for these settings."""
     at = folder / "checkpoints" / f"update-{update:08d}"
     at.mkdir(parents=True)
+    state["settings"] = settings_of(Recipe(), folder.name, KEYS, update=update) | (settings or {})
     (at / "state.json").write_text(json.dumps({**State(update=update, **state).as_json(), "files": {}}))
 
 
@@ -278,13 +309,13 @@ def test_a_sentence_model_with_more_updates_than_the_recipe_says_is_not_passed_o
         ({"step.average": 3}, "step.average"),
         ({"step.corpora": "documents"}, "step.corpora"),
         ({"validation.metric": "bleu"}, "validation.metric"),
+        ({"step.accumulation": 4}, "step.accumulation"),  # trained in four processes, which the rest is not
     ],
 )
 def test_the_folder_of_the_recipes_own_sentence_model_has_no_hash_and_is_looked_into(
     recipe, tmp_path, settings, changed
 ):
-    same = {"step.warmup": 4000, "model.width": 512, "seed": 1, "dev": "key-v", "data": ["key-s", "key-d"]}
-    same |= {"step.log_every": 7, "validation.decode": False, "step.accumulation": 4}  # which change nothing
+    same = {"step.log_every": 7, "validation.decode": False}  # which change nothing
     checkpoint(tmp_path / "sentence", 4, settings=same)
     assert workshop(recipe).standing(sentence_run(recipe)) == Standing(4, False)
     checkpoint(tmp_path / "sentence", 6, settings=same | settings)
@@ -313,9 +344,82 @@ def test_a_run_whose_checkpoint_is_damaged_is_left_to_training(recipe, tmp_path)
     assert workshop(recipe).standing(sentence_run(recipe)) == Standing(0, False)
 
 
+def test_of_two_checkpoints_the_newer_one_counts_whatever_became_of_the_older(recipe, tmp_path):
+    for update in (6, 10):
+        checkpoint(tmp_path / "sentence", update)
+    model(tmp_path / "sentence")
+    older, newer = sorted(tmp_path.rglob("state.json"))
+    older.write_text('{"upda')
+    assert workshop(recipe).standing(sentence_run(recipe)) == Standing(10, True)
+    newer.write_text('{"upda')
+    older.unlink()
+    assert workshop(recipe).standing(sentence_run(recipe)) == Standing(0, False)
+
+
+def finished_sentence_step(tmp_path: Path) -> str:
+    checkpoint(tmp_path / "sentence", 10)
+    return model(tmp_path / "sentence")
+
+
+def test_a_document_model_that_training_made_is_taken_over(recipe, tmp_path):
+    digest = finished_sentence_step(tmp_path)
+    checkpoint(tmp_path / "document", 10, settings={"start_from_sha256": digest})
+    model(tmp_path / "document")
+    shop = workshop(recipe)
+    assert shop.folder(document_run(recipe)) == tmp_path
+    assert shop.standing(document_run(recipe)) == Standing(10, True)
+
+
+def test_one_that_is_under_way_is_gone_on_with(recipe, tmp_path):
+    digest = finished_sentence_step(tmp_path)
+    checkpoint(tmp_path / "document", 4, settings={"start_from_sha256": digest})
+    assert workshop(recipe).standing(document_run(recipe)) == Standing(4, False)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"seed": 2},
+        {"dev": "other"},
+        {"context.previous": 3},
+        {"step.freeze": False},
+        {"step.accumulation": 2},
+        {"start_from_sha256": "of another sentence model"},
+    ],
+    ids=str,
+)
+def test_a_document_model_that_is_another_run_is_left_alone(recipe, tmp_path, settings):
+    digest = finished_sentence_step(tmp_path)
+    checkpoint(tmp_path / "document", 10, settings={"start_from_sha256": digest} | settings)
+    model(tmp_path / "document")
+    shop = workshop(recipe)
+    assert shop.folder(document_run(recipe)).parent == tmp_path / "runs"
+    assert shop.standing(document_run(recipe)) == Standing(0, False)
+
+
+def test_a_document_model_that_is_trained_for_longer_is_another_run(recipe, tmp_path):
+    digest = finished_sentence_step(tmp_path)
+    checkpoint(tmp_path / "document", 12, settings={"start_from_sha256": digest})
+    assert workshop(recipe).folder(document_run(recipe)).parent == tmp_path / "runs"
+
+
+def test_a_model_whose_checkpoints_are_gone_is_never_written_over(recipe, tmp_path):
+    finished_sentence_step(tmp_path)
+    model(tmp_path / "document")
+    assert workshop(recipe).folder(document_run(recipe)).parent == tmp_path / "runs"
+
+
+def test_what_builds_on_a_sentence_model_that_is_not_finished_is_not_either(recipe, tmp_path):
+    digest = finished_sentence_step(tmp_path)
+    checkpoint(tmp_path / "document", 10, settings={"start_from_sha256": digest})
+    model(tmp_path / "document")
+    longer = replace(recipe, sentence=replace(recipe.sentence, updates=12))
+    assert not workshop(longer).standing(document_run(longer)).finished
+
+
 def test_a_document_step_is_finished_only_on_the_sentence_model_it_was_built_on(recipe, tmp_path):
-    shop, run = workshop(recipe), document_run(recipe)
-    digest = model(tmp_path / "sentence")
+    shop, run = workshop(recipe), Run("first", replace(recipe, seed=2), "document", sentence_run(recipe))
+    digest = finished_sentence_step(tmp_path)
     folder = shop.folder(run) / "document"
     checkpoint(folder, 10, settings={"start_from_sha256": digest})
     model(folder)

@@ -242,7 +242,7 @@ def test_all_tables_together_train_nothing_twice():
         "previous-1", "previous-3", *(f"layers-{n}" for n in range(2, 7)), "integration-encoder", "integration-decoder",
         "hierarchical", "rnnsearch-cache", "cache",
     }  # fmt: skip
-    settings = [str(run.settings({})) for run in runs]
+    settings = [str(run.identity({})) for run in runs]
     assert len(set(settings)) == len(runs) == 21
 
 
@@ -255,7 +255,7 @@ def test_all_tables_together_train_nothing_twice():
 )
 def test_nor_do_they_where_the_recipe_is_another_than_the_papers(context):
     runs = needed(replace(RECIPE, context=context))
-    settings = [str(run.settings({})) for run in runs]
+    settings = [str(run.identity({})) for run in runs]
     assert len(set(settings)) == len(runs)
     assert [run.recipe.context for run in runs if run.name == "document"] == [context]
 

@@ -1,0 +1,99 @@
+"""What determines a run: one definition, for going on with it, for finding it again, for taking over another's.
+
+A setting counts if it changes the numbers that come out. How often something is written down does not, nor does how
+the dev documents are translated on the way where the dev loss alone chooses the best update.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from docnmt.config import ContextConfig, Recipe
+from docnmt.data.prepare import Prepared
+from docnmt.data.store import TokenStore
+
+# Settings that say how long a step goes on. (Once the rate falls towards the end, `updates` determines what is
+# computed: `step.cooldown` in a state holds from where to where, None before.)
+LENGTH_SETTINGS = ("updates", "patience")
+# Settings that say what is written down meanwhile.
+RECORD_SETTINGS = ("log_every", "checkpoint_every")
+# What a step starts from counts by what is in it, not by its place.
+LEFT_OUT = (*LENGTH_SETTINGS, *RECORD_SETTINGS, "start_from")
+
+
+def sentence_stores(recipe: Recipe, prepared: Prepared) -> list[TokenStore]:
+    """What step 1 is trained on."""
+    corpora = [prepared.sentences, prepared.documents] if recipe.sentence.corpora == "all" else [prepared.documents]
+    return [store for store in corpora if len(store)]
+
+
+def data_keys(prepared: Prepared) -> dict[str, str]:
+    """What tells one corpus from another: the hash of its content, as prepared; empty ones are left out."""
+    stores = {"documents": prepared.documents, "sentences": prepared.sentences, "dev": prepared.dev}
+    return {role: store.card["key"] for role, store in stores.items() if len(store) or role == "dev"}
+
+
+def settings_of(
+    recipe: Recipe, step: str, data: Mapping[str, str], processes: int = 1, update: int | None = None
+) -> dict[str, Any]:
+    """All that determines the numbers of a step, but for what it starts from and how long it goes on.
+
+    With `update`, as they are at that one: a rate that has not begun to fall may still be told when to.
+    """
+    config = getattr(recipe, step)
+    context = recipe.context if step == "document" else ContextConfig(kind="none")
+    roles = ["sentences", "documents"] if step == "sentence" and recipe.sentence.corpora == "all" else ["documents"]
+    flat = {f"step.{key}": value for key, value in asdict(config).items() if key not in LEFT_OUT}
+    # P processes with accumulation A take the batches of one with P x A: either may take up the other's run.
+    flat["step.accumulation"] = config.accumulation * processes
+    if update is not None:
+        flat["step.cooldown"] = config.cooling(update)
+    flat |= {f"model.{key}": value for key, value in asdict(recipe.model).items()}
+    flat |= {f"context.{key}": value for key, value in asdict(context).items()}
+    flat |= {f"validation.{key}": value for key, value in _choice(recipe).items()}
+    flat |= {"seed": recipe.seed, "bf16": recipe.hardware.bf16}
+    flat |= {"data": [data[role] for role in roles if role in data], "dev": data.get("dev", "")}
+    return json.loads(json.dumps(flat))  # as a checkpoint gives them back: tuples as lists
+
+
+def _choice(recipe: Recipe) -> dict[str, Any]:
+    """How the best update is chosen; by its loss, nothing that is translated meanwhile matters."""
+    if recipe.validation.metric == "loss":
+        return {"metric": "loss"}
+    return {**asdict(recipe.validation), "length_penalty": recipe.decoding.length_penalty}
+
+
+def changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """The settings of `now` that a step was not trained under; those that it did not know yet had their defaults."""
+    return [key for key, value in now.items() if before.get(key, _DEFAULTS.get(key)) != value]
+
+
+def length_of(recipe: Recipe, step: str) -> dict[str, int]:
+    return {key: getattr(getattr(recipe, step), key) for key in LENGTH_SETTINGS}
+
+
+def identity(
+    recipe: Recipe, step: str, data: Mapping[str, str], processes: int = 1, start: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """A whole run, what it starts from included; a sentence step may be given more updates and is the same run still.
+
+    Values that are the defaults stay out: a setting that a later version adds makes no other run of it.
+    """
+    default = settings_of(Recipe(), step, {})
+    own = settings_of(recipe, step, data, processes)
+    found = {"kind": step, **{key: value for key, value in own.items() if value != default.get(key)}}
+    if step == "document":
+        found |= {"length": length_of(recipe, step), "start": start}
+    return found
+
+
+def key_of(identity: Mapping[str, Any]) -> str:
+    """A short name for it."""
+    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:12]
+
+
+_DEFAULTS = settings_of(Recipe(), "sentence", {}, update=0) | settings_of(Recipe(), "document", {}, update=0)
