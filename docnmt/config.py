@@ -206,6 +206,7 @@ class ValidationConfig:
 @dataclass(frozen=True)
 class EvaluationConfig:
     metric: str = "multi-bleu"  # the paper's: case-insensitive; or another of `docnmt evaluate`
+    tokenized: bool = False  # the text is tokenised: its tokens are left as they are
     domains: tuple[str, ...] = ()  # parts to report apart, by document id: "games=wesnoth,widelands"
     contrastive: str = ""  # a contrastive set (docs/contrastive.md), for the table of all systems
 

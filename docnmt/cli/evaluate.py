@@ -133,7 +133,7 @@ def _measured(
     )
     outputs = read_outputs(options.files, references, options.language)
     if not options.tokenized:
-        warn_of_tokens(outputs)
+        warn_of_tokens({output.name: output.sentences for output in outputs})
         if not options.language:
             warn_of_language(references)
     measured = measure(outputs, references, metrics, progress)

@@ -31,6 +31,14 @@ def add(verbs: Verbs) -> None:
     tables.add_argument(
         "--seeds", type=int, default=1, metavar="N", help="train everything N times; mean and deviation"
     )
+    tables.add_argument(
+        "--compare",
+        nargs=2,
+        action="append",
+        default=[],
+        metavar=("ROW", "OTHER"),
+        help="the difference of two rows on each set, with interval and p; may be given several times",
+    )
     tables.add_argument("--dry-run", action="store_true", help="build the models, look at the data, estimate the time")
     add_set(tables)
     add_json(tables)
@@ -55,7 +63,7 @@ def run_tables(options: argparse.Namespace) -> None:
     console = Console()
     recipe = recipe_of(options)
     set_threads(recipe.hardware.threads)  # for what is timed, too
-    job = Job(recipe, options.only or PAPER, options.seeds, Progress(), console)
+    job = Job(recipe, options.only or PAPER, options.seeds, Progress(), console, options.compare)
     written = [path for path in (options.json, options.markdown, options.latex, options.html) if path]
     if options.dry_run:
         if written:

@@ -107,9 +107,8 @@ def _signed(number: float) -> str:
 
 def _test_note(metrics: Sequence[Metric], found: Difference, resample: str) -> str:
     return (
-        f"Bold: p < {LEVEL} by paired bootstrap ({found.resamples:,} resamples) and by random swaps (approximate "
-        f"randomisation, {found.trials:,} trials) of {drawn_units(metrics, resample)}, seed {SEED}; each test is "
-        "taken by itself"
+        f"Bold: p < {LEVEL} by paired bootstrap ({found.resamples:,} resamples) and by swaps ({found.swaps}) of "
+        f"{drawn_units(metrics, resample)}, seed {SEED}; each test is taken by itself"
     )
 
 
@@ -118,7 +117,7 @@ def few_note(units: int, unit: str) -> list[str]:
     if units == 1:
         return ["A single document proves nothing about others; --resample sentences tests within it"]
     if units < FEW:
-        least = f"p by random swaps cannot fall below {2 / 2**units:.2g}"
+        least = f"p by swaps cannot fall below {2 / 2**units:.2g}"
         return [f"Only {units} {unit}: the bootstrap is rough, and {least}"]
     return []
 

@@ -207,8 +207,7 @@ def quality_table(quality: Quality) -> Table:
     test = next(iter(quality.differences.values()))
     table.notes += [
         f"{quality.metric}: {quality.signature}",
-        f"Intervals: bootstrap over documents, {test.resamples:,} resamples. p: approximate randomisation, documents "
-        f"swapped, {test.trials:,} trials.",
+        f"Intervals: bootstrap over documents, {test.resamples:,} resamples. p: documents swapped, {test.swaps}.",
     ]
     return table
 

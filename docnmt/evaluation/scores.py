@@ -6,7 +6,7 @@ import difflib
 import math
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -177,12 +177,11 @@ def evaluate(
     return results
 
 
-def warn_of_tokens(outputs: Sequence[Output]) -> None:
-    for output in outputs:
-        if 2 * sum(sentence.endswith(" .") for sentence in output.sentences) > len(output.sentences):
+def warn_of_tokens(texts: Mapping[str, Sequence[str]], remedy: str = "--tokenized") -> None:
+    for name, sentences in texts.items():
+        if 2 * sum(sentence.endswith(" .") for sentence in sentences) > len(sentences):
             warnings.warn(
-                f"{output.name}: looks tokenised, and is tokenised again for BLEU; --tokenized leaves it as it is",
-                stacklevel=1,
+                f"{name}: looks tokenised, and is tokenised again for BLEU; {remedy} leaves it as it is", stacklevel=1
             )
 
 

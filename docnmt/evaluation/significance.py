@@ -38,10 +38,12 @@ class Difference:
     """A system beside a baseline; `difference` is system - baseline whichever of high and low is better.
 
     Both p are the probability of a difference as large if the systems were equals, and differ in how equals are made.
-    In both one is added to counts, as the systems themselves are one way it could have come out: neither is ever 0.
+    Neither is ever 0: where trials are drawn one is added to counts, as the systems themselves are one way it could
+    have come out.
 
     p_randomisation: in every trial the two systems' outputs for each document are swapped or left, by the toss of a
-    coin; counts the trials in which the difference, in either direction, is at least as large.
+    coin; counts the trials in which the difference, in either direction, is at least as large. Where there are no more
+    ways to swap than trials, each is looked at once, and p is exact.
 
     p_bootstrap: documents are drawn with replacement, for both systems the same; counts the resamples in which the
     absolute difference exceeds its mean over all resamples by at least the difference found. That is the definition of
@@ -55,8 +57,14 @@ class Difference:
     p_bootstrap: float
     p_randomisation: float
     resamples: int
-    trials: int
+    trials: int  # random swaps, or, where p is exact, all of them
     unit: str  # "documents" or "sentences": what was drawn
+    exact: bool = False
+
+    @property
+    def swaps(self) -> str:
+        """How p_randomisation was found, in words."""
+        return f"all {self.trials:,} swaps" if self.exact else f"approximate randomisation, {self.trials:,} trials"
 
 
 def interval(
@@ -83,7 +91,7 @@ def compare(
     trials: int = 10_000,
     seed: int = 1,
 ) -> Difference:
-    """The difference of two systems, tested by paired bootstrap and by approximate randomisation."""
+    """The difference of two systems, tested by paired bootstrap and by swaps, all of them or as many as `trials`."""
     ours, theirs = _by_unit(system, documents), _by_unit(baseline, documents)
     scores = metric.score(theirs.sum(axis=0)), metric.score(ours.sum(axis=0))
     difference = scores[1] - scores[0]
@@ -94,8 +102,9 @@ def compare(
         ]
     )
     together = (ours + theirs).sum(axis=0)
+    exact = 2 ** len(ours) <= trials
     swapped = []
-    for kept in _coins(len(ours), trials, seed):
+    for kept in _all_coins(len(ours)) if exact else _coins(len(ours), trials, seed):
         first = kept @ ours + (1 - kept) @ theirs
         swapped.append(_scores(metric, first) - _scores(metric, together - first))
     return Difference(
@@ -104,10 +113,11 @@ def compare(
         difference=difference,
         interval=_middle(drawn) if len(ours) > 1 else UNKNOWN,
         p_bootstrap=_p_value(np.abs(drawn) - np.abs(drawn).mean(), difference) if len(ours) > 1 else 1.0,
-        p_randomisation=_p_value(np.abs(np.concatenate(swapped)), difference),
+        p_randomisation=_p_value(np.abs(np.concatenate(swapped)), difference, exact),
         resamples=resamples,
-        trials=trials,
+        trials=2 ** len(ours) if exact else trials,
         unit=f"{metric.segment}s" if documents is None else "documents",
+        exact=exact,
     )
 
 
@@ -137,6 +147,12 @@ def _coins(units: int, count: int, seed: int) -> Iterator[Matrix]:
     return _blocks(units, count, lambda rows: generator.integers(2, size=(rows, units)))
 
 
+def _all_coins(units: int) -> Iterator[Matrix]:
+    """Each way they can fall, once."""
+    ways = np.arange(2**units)[:, None] >> np.arange(units) & 1
+    yield ways.astype(np.float64)
+
+
 def _blocks(units: int, count: int, draw: Callable[[int], NDArray[np.int64]]) -> Iterator[Matrix]:
     rows = max(1, _BLOCK // units)
     for start in range(0, count, rows):
@@ -148,5 +164,6 @@ def _middle(values: NDArray[np.float64]) -> Interval:
     return Interval(float(low), float(high))
 
 
-def _p_value(chance: NDArray[np.float64], difference: float) -> float:
-    return float(np.sum(chance >= abs(difference) - _EQUAL) + 1) / (len(chance) + 1)
+def _p_value(chance: NDArray[np.float64], difference: float, exact: bool = False) -> float:
+    drawn = 0 if exact else 1  # all ways have the systems as they are among them
+    return float(np.sum(chance >= abs(difference) - _EQUAL) + drawn) / (len(chance) + drawn)

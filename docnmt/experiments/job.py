@@ -18,6 +18,8 @@ from docnmt.evaluation.comparison import few_note
 from docnmt.evaluation.contrastive_items import Item
 from docnmt.evaluation.scores import signature_notes
 from docnmt.evaluation.significance import Difference
+from docnmt.experiments.pairs import asked_pairs, labelled, pairs_table, told
+from docnmt.experiments.pool import train_here
 from docnmt.experiments.report import examples_table, find_examples
 from docnmt.experiments.runs import Run, Workshop, all_needed
 from docnmt.experiments.scores import Parts, Score, Scoreboard, Translations, gain_word, metric_of, parts_of
@@ -46,6 +48,7 @@ class Job:
     seeds: int
     progress: Progress
     console: Console
+    compare: Sequence[Sequence[str]] = ()  # pairs of rows, by name
     prepared: Prepared = field(init=False)
     workshop: Workshop = field(init=False)
     scoreboard: Scoreboard = field(init=False)
@@ -77,6 +80,14 @@ class Job:
             )
         self.systems = Systems(self.recipe, self.seeds)
         self.tables = {name: make_table(name, self.systems) for name in self.names if name in TABLES}
+        self.pairs = asked_pairs(self._rows(), self.compare)
+
+    def _rows(self) -> dict[str, dict[str, tuple[Run, ...]]]:
+        """All rows with scores of ours, by table and by what stands in front of them."""
+        rows = {name: labelled(table.rows) for name, table in self.tables.items()}
+        if SYSTEMS in self.names:
+            rows[SYSTEMS] = {entry.authors: entry.runs for entry in all_systems(self.systems)}
+        return rows
 
     def runs(self) -> list[Run]:
         # The recipe's own model is what controls, efficiency, examples and plots are about, in a table's row or not.
@@ -122,11 +133,7 @@ class Job:
         return planned(standings, Stopwatch(Shape.of(self.prepared)))
 
     def train(self) -> None:
-        runs = self.runs()
-        for number, run in enumerate(runs, 1):
-            if not self.workshop.standing(run).finished:
-                self.progress.say(f"\nrun {number} of {len(runs)}: {run.name}, seed {run.recipe.seed}")
-                self.workshop.train(run)
+        train_here(self.workshop, self.runs(), self.progress)
 
     def results(self) -> Iterable[Table]:
         for name in self.names:
@@ -138,6 +145,8 @@ class Job:
                 yield systems_table(self)
             else:
                 yield filled_in(self.tables[name], self.parts, self.scoreboard)
+        if self.pairs:
+            yield pairs_table(self.pairs, self.parts, self.scoreboard)
 
     def _efficiency(self) -> Table:
         runs = {"Transformer": self.systems.sentence()[0], "this work": self.systems.document()[0]}
@@ -174,7 +183,7 @@ def filled_in(table: PaperTable, parts: Parts, scoreboard: Scoreboard) -> Table:
             scores = {part.title: scoreboard.score(row.runs, part) for part in columns}
             baseline = row.baseline or table.baseline
             against = None if row.runs == baseline else scoreboard.difference(baseline, row.runs, judged)
-            result.add(*row.labels, *map(str, scores.values()), *_told(against), *figures, rule=row.rule)
+            result.add(*row.labels, *map(str, scores.values()), *told(against), *figures, rule=row.rule)
             result.figures.append(_numbers(row, scores, against))
         else:
             result.add(*row.labels, *("-" for _ in columns), "", "", "", *figures, rule=row.rule)
@@ -190,16 +199,9 @@ def _numbers(row: Row, scores: dict[str, Score], against: Difference | None) -> 
     }
 
 
-def _told(difference: Difference | None) -> tuple[str, str, str]:
-    if difference is None:
-        return "", "", ""
-    low, high = difference.interval.low, difference.interval.high
-    return f"{difference.difference:+.2f}", f"{low:+.2f} … {high:+.2f}", f"{difference.p_randomisation:.4f}"
-
-
 def _over_control(table: PaperTable, row: Row, scoreboard: Scoreboard, parts: Parts) -> str:
     found = scoreboard.difference(row.runs, table.own, parts.dev if table.on_dev else parts.whole)
-    gain, interval, p = _told(found)
+    gain, interval, p = told(found)
     return f"The recipe's own model over its {row.labels[0]}: {gain} ({interval}), p {p}."
 
 
@@ -211,7 +213,7 @@ def _notes(table: PaperTable, parts: Parts, scoreboard: Scoreboard, judged: str)
         *signature_notes([scoreboard.metric]),
         f"{gain_word(scoreboard.metric).capitalize()} over the sentence model on {judged} "
         f"({len(test.documents):,} documents, {len(test):,} sentences): "
-        "interval by bootstrap, p by approximate randomisation, both over documents.",
+        "interval by bootstrap, p by swaps, both over documents.",
         *(f"{note}." for note in few_note(len(test.documents), "documents")),
         f"Step 1: {recipe.sentence.updates:,} updates; step 2, controls included: {recipe.document.updates:,}.",
         "Controls: the recipe's own model with wrong contexts, decoded as they were trained. What they gain is no gain "

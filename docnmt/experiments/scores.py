@@ -25,7 +25,7 @@ from docnmt.document import NO_CONTEXT, Document, ParallelDocument
 from docnmt.evaluation.controls import shuffled
 from docnmt.evaluation.metrics import Metric, corpus_statistics, make_metric
 from docnmt.evaluation.outputs import read_references
-from docnmt.evaluation.scores import OTHER, by_domain
+from docnmt.evaluation.scores import OTHER, by_domain, warn_of_tokens
 from docnmt.evaluation.significance import Difference, compare
 from docnmt.experiments.runs import Run, Workshop
 from docnmt.model_folder import model_key
@@ -205,7 +205,8 @@ def gain_word(metric: Metric) -> str:
 
 
 def metric_of(recipe: Recipe) -> Metric:
-    return make_metric(recipe.evaluation.metric, language=recipe.data.target_language)
+    config = recipe.evaluation
+    return make_metric(config.metric, language=recipe.data.target_language, tokenized=config.tokenized)
 
 
 def parts_of(recipe: Recipe) -> Parts:
@@ -219,6 +220,9 @@ def parts_of(recipe: Recipe) -> Parts:
     singles = _sets(whole, sets) if len(sets) > 1 else []
     parts = Parts(Part(dev.title, dev), (*singles, whole, *_domains(recipe, whole.test)), whole)
     _check(parts)
+    if not recipe.evaluation.tokenized:
+        references = {part.title: part.test.references[0] for part in (parts.dev, parts.whole)}
+        warn_of_tokens(references, "evaluation.tokenized = true")
     return parts
 
 

@@ -16,6 +16,7 @@ from docnmt.evaluation.contrastive import Verdict, groups, judge, sees_translati
 from docnmt.evaluation.contrastive_items import Item
 from docnmt.evaluation.contrastive_layouts import read_set
 from docnmt.evaluation.scores import signature_notes
+from docnmt.experiments.pairs import told
 from docnmt.experiments.paper import BASES, MODELS, RIVALS
 from docnmt.experiments.runs import Run
 from docnmt.experiments.scores import gain_word
@@ -157,9 +158,7 @@ def _table(
     for entry in entries:
         score, gain, shuffled = board.score(entry.runs, whole), ("", "", ""), ""
         if entry.baseline:
-            found = board.difference(entry.baseline, entry.runs, whole)
-            low, high = found.interval.low, found.interval.high
-            gain = (f"{found.difference:+.2f}", f"{low:+.2f} … {high:+.2f}", f"{found.p_randomisation:.4f}")
+            gain = told(board.difference(entry.baseline, entry.runs, whole))
             shuffled = str(board.score(entry.runs, whole, SHUFFLED))
         cells = [str(score), *gain, shuffled]
         if headings:
@@ -205,8 +204,7 @@ def _notes(job: Job, answers: dict[str, Answers]) -> list[str]:
     notes = [
         *signature_notes([job.scoreboard.metric]),
         f"{gain_word(job.scoreboard.metric).capitalize()} over the system's own base on {len(test.documents):,} "
-        f"documents, {len(test):,} sentences: interval by bootstrap, p by approximate randomisation, both over "
-        "documents.",
+        f"documents, {len(test):,} sentences: interval by bootstrap, p by swaps, both over documents.",
         "Updates: of step 1 for a base, of step 2 for the others, which start from their base's.",
         "Shuffled: the same model, decoded or asked with contexts of other documents.",
     ]

@@ -231,7 +231,7 @@ def test_comparison_tables(work):
         "**other: 1 document, 5 sentences**",
     ]
     assert re.search(r"\|  \| good \| \d+\.\d\d \| \*\*\+\d+\.\d\d\*\* \| \\?\[\+\d", markdown), "significant: bold"
-    assert "Only 3 documents: the bootstrap is rough, and p by random swaps cannot fall below 0.25" in markdown
+    assert "Only 3 documents: the bootstrap is rough, and p by swaps cannot fall below 0.25" in markdown
     assert "A single document proves nothing" in markdown
     assert "TER (lower is better): nrefs:1" in done.out
     assert (work / "c.tex").read_text().count(r"\begin{table}") == 5
