@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 from docnmt.base.errors import DocnmtError
 
@@ -85,6 +85,7 @@ class CorpusFiles:
     document_ids: str = ""  # parallel files: the document id of each line
     document_starts: str = ""  # parallel files: the 0-based index of each document's first line
     format: str = ""  # where the content does not tell
+    encoding: str = ""  # of the text, where it is not UTF-8: "gb18030", "big5", ...
     swap: bool = False  # the target side comes first in the file(s)
     only: str = ""  # documents whose id starts with one of these, with commas between them; "": all
     name: str = ""  # what tables call it; "": after the file
@@ -136,13 +137,15 @@ def _long_line(start: str, limit: int) -> Flaw:
 
 
 class InputFile:
-    """One file (or `-`, standard input) open for reading, plain or gzip by its first bytes."""
+    """One file (or `-`, standard input) open for reading, plain or gzip by its first bytes, in UTF-8 if not told."""
 
-    def __init__(self, path: str):
+    def __init__(self, path: str, encoding: str = ""):
         self.name = path if path != STDIN else "stdin"
         self.stem = Path(self.name.removesuffix(".gz")).stem
         self._file = _open(path)
         self._stream = _unpacked(self._file)
+        if encoding:
+            self._stream = io.BufferedReader(_Recoded(self._stream, encoding, self.name), BLOCK)
         self._closing = path != STDIN
 
     def __enter__(self) -> InputFile:
@@ -242,6 +245,32 @@ def _unpacked(plain: io.BufferedReader) -> io.BufferedReader:
         return plain
     unpacked = gzip.GzipFile(fileobj=cast(BinaryIO, plain))
     return io.BufferedReader(cast(io.RawIOBase, unpacked), BLOCK)
+
+
+class _Recoded(io.RawIOBase):
+    """Text in another encoding as UTF-8; what is no text in it stays as it is, and is found to be no UTF-8."""
+
+    def __init__(self, stream: io.BufferedReader, encoding: str, name: str):
+        self._stream, self._rest = stream, b""
+        try:
+            self._decoder = codecs.getincrementaldecoder(encoding)("surrogateescape")
+        except LookupError:
+            raise DocnmtError(
+                f"{name}: there is no encoding {encoding!r}\n  Name one such as gb18030, big5 or utf-16."
+            ) from None
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._rest:
+            raw = self._stream.read1(BLOCK)
+            self._rest = self._decoder.decode(raw, final=not raw).encode("utf-8", "surrogateescape")
+            if not raw:
+                break
+        count = min(len(buffer), len(self._rest))
+        buffer[:count], self._rest = self._rest[:count], self._rest[count:]
+        return count
 
 
 def _encoding(head: bytes) -> str:

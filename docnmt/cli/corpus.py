@@ -28,10 +28,16 @@ def add(verbs: Verbs) -> None:
         help="count documents, sentences, words; show contexts",
         examples=["docnmt corpus inspect train.tsv", "docnmt corpus inspect train.fr train.en --languages fr-en"],
     )
-    inspect.add_argument("files", nargs="+", metavar="FILE", help="one file with both sides, or source and target")
+    inspect.add_argument("files", nargs="+", metavar="FILE", help="one with both sides, source and target, or a recipe")
     add_corpus(inspect)
     inspect.add_argument("--context", default="previous=2", metavar="SPEC", help="previous=N,following=N or none")
     inspect.add_argument("--skip-bad", action="store_true", help="skip and count bad places instead of stopping")
+    inspect.add_argument(
+        "--expect",
+        default="",
+        metavar="NAME",
+        help="where it differs from the paper's: zh-en, fr-en, fr-en-dev ...",
+    )
     add_json(inspect)
     inspect.set_defaults(run=run_corpus_inspect)
     _add_clean(jobs)
@@ -83,10 +89,16 @@ def run_corpus_inspect(options: argparse.Namespace) -> None:
     from docnmt.base.errors import SkipBad, raise_bad
     from docnmt.base.files import write_json
     from docnmt.base.progress import Progress
+    from docnmt.corpus.expected import comparison, expected_of
     from docnmt.corpus.inspect import inspect, print_inspection
     from docnmt.corpus.read import read_corpus
     from docnmt.document import ContextSpec
+    from docnmt.recipes import OWN
 
+    if len(options.files) == 1 and (options.files[0].endswith(".toml") or options.files[0] in OWN):
+        _inspect_recipe(options)
+        return
+    expected = {"corpus": expected_of(options.expect)} if options.expect else {}
     bad = SkipBad()
     documents = read_corpus(
         corpus_files(options), languages=languages_of(options), on_bad=bad if options.skip_bad else raise_bad
@@ -94,10 +106,50 @@ def run_corpus_inspect(options: argparse.Namespace) -> None:
     tracked = Progress().track(documents, "inspect", unit="sentences", size=len)
     result = inspect(tracked, ContextSpec.parse(options.context))
     print_inspection(Console(), result)
+    if expected:
+        comparison({"corpus": result}, expected).print(Console())
     if options.skip_bad:
         print(bad.report())
     if options.json:
         write_json(options.json, {**result.as_dict(), "skipped": dict(bad.counts)})
+
+
+def _inspect_recipe(options: argparse.Namespace) -> None:
+    """The sizes of all that a recipe names, dev and test together where the paper counts them so."""
+    from itertools import chain
+
+    from rich.console import Console
+
+    from docnmt.base.errors import SkipBad, raise_bad
+    from docnmt.base.files import write_json
+    from docnmt.base.progress import Progress
+    from docnmt.config import one_of
+    from docnmt.corpus.expected import PAPER, comparison
+    from docnmt.corpus.inspect import inspect, sizes_table
+    from docnmt.corpus.read import read_corpus
+    from docnmt.recipes import load_recipe
+
+    if options.expect:
+        one_of("--expect", options.expect, tuple(PAPER))
+    recipe, bad = load_recipe(options.files[0]), SkipBad()
+    expected = PAPER[options.expect] if options.expect else {}
+    skip = bad if options.skip_bad or recipe.data.skip_bad else raise_bad
+    languages = recipe.data.source_language, recipe.data.target_language
+    found = {}
+    for part in expected or ("documents", "dev", "test"):
+        corpora = [files for role in part.split(" and ") for files in getattr(recipe.data, role)]
+        if not corpora:
+            raise DocnmtError(f"{options.files[0]}: names no {part}\n  Set data.{part.split()[0]}.")
+        read = (read_corpus(files, languages=languages, on_bad=skip) for files in corpora)
+        tracked = Progress().track(chain.from_iterable(read), f"inspect {part}", unit="sentences", size=len)
+        found[part] = inspect(tracked, recipe.context.spec)
+    tables = [sizes_table(found), *([comparison(found, expected)] if expected else [])]
+    for table in tables:
+        table.print(Console())
+    if bad.counts:
+        print(bad.report())
+    if options.json:
+        write_json(options.json, {part: inspection.as_dict() for part, inspection in found.items()})
 
 
 def run_corpus_clean(options: argparse.Namespace) -> None:

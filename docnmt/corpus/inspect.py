@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from typing import Any
@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from docnmt.base import report
 from docnmt.document import ContextSpec, ParallelDocument, context_sentences, visible_positions
 
 EXAMPLES = 3
@@ -186,6 +187,17 @@ def print_inspection(console: Console, inspection: Inspection) -> None:
     for number, example in enumerate(inspection.examples, 1):
         console.print()
         console.print(_example(number, example, inspection.context))
+
+
+def sizes_table(found: Mapping[str, Inspection]) -> report.Table:
+    """Several corpora, a line each."""
+    names = ("documents", "sentence pairs", "sentences a document", "source words", "target words", "with context")
+    table = report.Table("Corpora", [report.Column("corpus", text=True), *map(report.Column, names)])
+    for name, each in found.items():
+        words = f"{each.source_words:,}", f"{each.target_words:,}"
+        mean, share = f"{each.document_lengths.mean:.1f}", f"{each.with_context:.1%}"
+        table.add(name, f"{each.documents:,}", f"{each.sentences:,}", mean, *words, share)
+    return table
 
 
 def _sizes(inspection: Inspection) -> Table:

@@ -10,13 +10,13 @@ from typing import TypeVar
 
 from docnmt.base.errors import DocnmtError, OnBad, raise_bad
 from docnmt.base.lines import MAX_CHARACTERS, STDIN, CorpusFiles, InputFile
+from docnmt.corpus import ldc, tabular
 from docnmt.corpus import memories as po
 from docnmt.corpus import memories as tmx
 from docnmt.corpus import memories as xliff
 from docnmt.corpus import pairs as file_pairs
 from docnmt.corpus import plain as text
 from docnmt.corpus import sgml as markup
-from docnmt.corpus import tabular
 from docnmt.corpus.rows import Reading
 from docnmt.document import Document, ParallelDocument
 
@@ -45,7 +45,8 @@ _TWO_FILES: dict[str, _TwoFileReader] = {
     "iwslt-tags": markup.read_talks,
     "files": file_pairs.read_file_pair,
 }
-FORMATS: tuple[str, ...] = (*_TWO_FILES, *_ONE_FILE)
+RELEASE = "ldc"  # two folders
+FORMATS: tuple[str, ...] = (*_TWO_FILES, *_ONE_FILE, RELEASE)
 
 
 def _only_source(read: _OneFileReader) -> _SourceReader:
@@ -141,18 +142,22 @@ def detect_source_format(path: str) -> str:
 
 def detect_format(files: CorpusFiles) -> str:
     """The format of a corpus, by how its files begin."""
+    if ldc.is_release(files.source, files.target):
+        return RELEASE
     with ExitStack() as stack:
         return _format_of(files, _open_sides(files, stack))
 
 
 def _read(files: CorpusFiles, reading: Reading) -> Iterator[ParallelDocument]:
     with ExitStack() as stack:
-        sides = _open_sides(files, stack)
-        name = _format_of(files, sides)
         if files.swap:
             # Languages are then met the other way round, too.
             reading = replace(reading, languages=(reading.languages[1], reading.languages[0]))
-        documents = _documents(files, name, sides, reading, stack)
+        if ldc.is_release(files.source, files.target):
+            documents = ldc.read_release(files.source, files.target, files.encoding, reading)
+        else:
+            sides = _open_sides(files, stack)
+            documents = _documents(files, _format_of(files, sides), sides, reading, stack)
         if files.swap:
             documents = (ParallelDocument(d.id, d.target, d.source) for d in documents)
         if files.only:
@@ -200,7 +205,7 @@ def _open_sides(files: CorpusFiles, stack: ExitStack) -> list[InputFile]:
         )
     if files.document_ids and files.document_starts:
         raise DocnmtError(f"{files}: both document_ids and document_starts\n  Name one of them.")
-    return [stack.enter_context(InputFile(path)) for path in paths]
+    return [stack.enter_context(InputFile(path, files.encoding)) for path in paths]
 
 
 def _format_of(files: CorpusFiles, sides: Sequence[InputFile]) -> str:

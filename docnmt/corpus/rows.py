@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -119,8 +119,10 @@ class Side:
     numbers: Sequence[int]
 
 
-def pair_up(source: Side, target: Side, reading: Reading) -> ParallelDocument | None:
-    """The document of two sides; None where nothing good is left of it."""
+def pair_up(
+    source: Side, target: Side, reading: Reading, gaps: Container[int] = frozenset()
+) -> ParallelDocument | None:
+    """The document of two sides; None where nothing good is left of it. `gaps` are places known to have no pair."""
     if len(source.lines) != len(target.lines):
         reading.bad(
             "unequal sides",
@@ -134,7 +136,10 @@ def pair_up(source: Side, target: Side, reading: Reading) -> ParallelDocument | 
     sources: list[str] = []
     targets: list[str] = []
     for position, (left, right) in enumerate(zip(source.lines, target.lines, strict=True)):
-        if isinstance(left, str) and isinstance(right, str) and left.strip() and right.strip():
+        if position in gaps:
+            sources.append(GAP)
+            targets.append(GAP)
+        elif isinstance(left, str) and isinstance(right, str) and left.strip() and right.strip():
             sources.append(left)
             targets.append(right)
         else:

@@ -49,23 +49,24 @@ class Segments:
             self._pieces = None
 
 
-_SETS = ("srcset", "refset", "tstset")
+SOURCES = "srcset"
+_SETS = (SOURCES, "refset", "tstset")
 # Which translation a document is of: the kind of its set, the set's number and the translator. One refset may hold
 # several translations of a document, told apart by sysid; or each may have a refset of its own.
 _Version = tuple[str, int, str]
 
 
 def _set_documents(file: InputFile, reading: Reading) -> Iterator[Side]:
-    """The documents of the first srcset, refset or tstset of a NIST or IWSLT file, in their first version."""
-    first: _Version | None = None
-    for version, side in _versions(file, reading, sets=1):
-        first = first or version
-        if version == first:
+    """The documents of a NIST or IWSLT file, from all its sets of the first one's kind, each in its first version."""
+    kind, met = "", SeenIds()
+    for version, side in _versions(file, reading):
+        kind = kind or version[0]
+        if version[0] == kind and met.add(side.id):
             yield side
 
 
-def _versions(file: InputFile, reading: Reading, sets: int | None = None) -> Iterator[tuple[_Version, Side]]:
-    """All documents in all their versions; those of the first `sets` sets alone, if told."""
+def _versions(file: InputFile, reading: Reading) -> Iterator[tuple[_Version, Side]]:
+    """All documents in all their versions."""
     seen: defaultdict[_Version, SeenIds] = defaultdict(SeenIds)
     version: _Version = "", 0, ""
     segments: Segments | None = None
@@ -79,9 +80,11 @@ def _versions(file: InputFile, reading: Reading, sets: int | None = None) -> Ite
             segments = None
             if not token.closing:
                 version = version[0], version[1], token.attributes.get("sysid", "")
-                segments = _open_document(file, token, "docid", seen[version], reading)
+                # A source has no versions: the same document in two srcsets is one too many.
+                once = (SOURCES, 0, "") if version[0] == SOURCES else version
+                segments = _open_document(file, token, "docid", seen[once], reading)
         elif token.name in _SETS:
-            if token.closing and (segments or version[1] == sets):
+            if token.closing and segments:
                 break
             if not token.closing:
                 version = token.name, version[1] + 1, ""
@@ -153,7 +156,12 @@ def read_set_translations(file: InputFile, reading: Reading, preferred: str) -> 
     kinds = {kind for kind, _, _ in versions}
     kind = next((kind for kind in (preferred, "refset", "tstset", "srcset", "") if kind in kinds), "")
     chosen = [sides for version, sides in versions.items() if version[0] == kind]
-    sources = next((sides for version, sides in versions.items() if version[0] == "srcset" != kind), {})
+    sources = {
+        name: side
+        for version, sides in versions.items()
+        if version[0] == SOURCES != kind
+        for name, side in sides.items()
+    }
     ids = dict.fromkeys(name for sides in chosen for name in sides)
     for name in ids:
         yield Translated(name, sources.get(name), [sides[name] for sides in chosen if name in sides])

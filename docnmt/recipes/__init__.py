@@ -32,7 +32,7 @@ def load_recipe(recipe: str | Path, settings: Iterable[str] = ()) -> Recipe:
         raise DocnmtError(f"{path}: not valid TOML: {error}\n  Mend that line.") from None
     for setting in settings:
         _set(table, setting, folder)
-    return _resolve_paths(from_table(Recipe, table, str(path)), folder)
+    return resolve_paths(from_table(Recipe, table, str(path)), folder)
 
 
 def _find(recipe: str | Path) -> tuple[Path, Path]:
@@ -93,7 +93,7 @@ def _seen_from(value: Any, folder: Path) -> Any:
     return os.path.relpath(value, folder) if relative else value
 
 
-def _resolve_paths(recipe: Recipe, folder: Path) -> Recipe:
+def resolve_paths(recipe: Recipe, folder: Path) -> Recipe:
     """Paths in a recipe are written as seen from the recipe."""
 
     def at(text: str) -> str:

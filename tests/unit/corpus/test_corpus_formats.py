@@ -198,7 +198,7 @@ def test_source_alone(case: str, tmp_path: Path) -> None:
 
 
 def test_every_format_is_tested() -> None:
-    elsewhere = {"sentences", "po", "files"}  # these have one document a file, or none
+    elsewhere = {"sentences", "po", "files", "ldc"}  # one document a file, or none; ldc: folders (test_ldc.py)
     assert {case[0] for case in CASES.values()} | elsewhere == set(FORMATS)
 
 

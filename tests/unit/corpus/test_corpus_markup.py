@@ -241,3 +241,36 @@ def test_tokens_do_not_depend_on_where_the_text_is_cut(
     assert sum(isinstance(token, Tag) for token in whole) == 1 + sum(
         piece in ("<seg>", "</seg>", "<a b='>' c=\"d>\">", "<ph/>") for piece in pieces
     )
+
+
+# ---- several sets in a file ----
+
+
+def blocks(kind: str, *documents: tuple[str, str, str]) -> str:
+    """A set for each document: its id, translator and sentence."""
+    made = (f'<doc docid="{name}" sysid="{who}"><seg id=1>{text}</seg></doc>' for name, who, text in documents)
+    return "".join(f'<{kind} setid="{number}">{text}</{kind}>' for number, text in enumerate(made))
+
+
+@pytest.mark.parametrize("around", ["{}", "<mteval>{}</mteval>"])
+def test_every_set_of_a_file_is_read(tmp_path, around):
+    source, target = tmp_path / "src", tmp_path / "ref"
+    source.write_text(around.format(blocks("srcset", ("a", "", "un"), ("b", "", "deux"))))
+    target.write_text(around.format(blocks("refset", ("a", "r", "one"), ("b", "r", "two"))))
+    assert [(d.id, d.sentences) for d in read_source(str(source))] == [("a", ("un",)), ("b", ("deux",))]
+    pairs = list(read_corpus(CorpusFiles(source=str(source), target=str(target))))
+    assert [(d.id, d.source, d.target) for d in pairs] == [("a", ("un",), ("one",)), ("b", ("deux",), ("two",))]
+
+
+def test_of_several_sets_of_translations_each_document_has_its_first(tmp_path):
+    source, target = tmp_path / "src", tmp_path / "ref"
+    source.write_text(blocks("srcset", ("a", "", "un"), ("b", "", "deux")))
+    target.write_text(blocks("refset", ("a", "r1", "one"), ("a", "r2", "1"), ("b", "r2", "two"), ("b", "r3", "2")))
+    pairs = list(read_corpus(CorpusFiles(source=str(source), target=str(target))))
+    assert [d.target for d in pairs] == [("one",), ("two",)]
+
+
+def test_the_same_source_in_two_sets_is_one_too_many(tmp_path):
+    (tmp_path / "src").write_text(blocks("srcset", ("a", "", "un"), ("a", "", "deux")))
+    with pytest.raises(BadInput, match="document a: a second document with this id"):
+        list(read_source(str(tmp_path / "src")))

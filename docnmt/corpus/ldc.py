@@ -1,0 +1,232 @@
+"""Parallel text as the Linguistic Data Consortium releases it: a folder a language, a file or more a document.
+
+    source/*.sgm  translation/*.sgm       SGML by document, as many <seg> on both sides (multiple-translation corpora
+                                          have a folder a translator: name one of them)
+    Chinese/*  English/*  alignment/*     the same, and beside the two folders one that says which segments belong
+                                          together: <... EnglishSegId="1" ChineseSegId="1 2">
+    source/*.tdf  translation/*.eng.tdf   GALE: a segment a line, its fields between tabs
+
+Files of the same name belong together, their endings aside. Chinese comes in GB or Big5 in older releases and in UTF-8
+in newer ones: where nobody says which, each file is looked at.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from docnmt.base.errors import DocnmtError
+from docnmt.base.lines import Flaw, InputFile, Line
+from docnmt.corpus.rows import Reading, SeenIds, Side, pair_up
+from docnmt.corpus.sgml import Segments
+from docnmt.corpus.sgml_tokens import followed
+from docnmt.document import ParallelDocument
+
+ALIGNMENT = "alignment"
+TRANSCRIPT = 7  # the field of a TDF line that has the text
+FIELDS = 13
+CHINESE = ("gb18030", "big5")
+# The commonest characters of Chinese text, simplified and traditional: wrongly decoded text has hardly any.
+_COMMON = frozenset("的一是在不了有人我他中大上和年地到为以要国这来个们会时说对出为國這來個們會時說對")
+
+
+def is_release(source: str, target: str) -> bool:
+    return bool(source and target) and Path(source).is_dir() and Path(target).is_dir()
+
+
+def read_release(source: str, target: str, encoding: str, reading: Reading) -> Iterator[ParallelDocument]:
+    """The documents of two folders, file by file."""
+    ours, theirs = _files(source), _files(target)
+    if not ours.keys() & theirs.keys():
+        raise DocnmtError(
+            f"{source} and {target}: no file of one has the name of one of the other\n"
+            f"  Name the two folders that hold the texts; these hold {_example(ours)} and {_example(theirs)}."
+        )
+    beside = Path(source).parent / ALIGNMENT
+    alignments = _files(str(beside)) if beside.is_dir() else {}
+    seen = SeenIds()
+    for name in ours | theirs:
+        if name not in theirs:
+            reading.bad("unknown document", f"no file of this name in {target}", file=str(ours[name]))
+        elif name not in ours:
+            reading.bad("unknown document", f"no file of this name in {source}", file=str(theirs[name]))
+        else:
+            links = _links(alignments[name], reading) if name in alignments else {}
+            yield from _file_pair(ours[name], theirs[name], links, encoding, seen, reading)
+
+
+def _files(folder: str) -> dict[str, Path]:
+    """By name without endings: `AFP.eng.tdf` and `AFP.tdf` belong together."""
+    found: dict[str, Path] = {}
+    for path in sorted(path for path in Path(folder).rglob("*") if path.is_file() and not path.name.startswith(".")):
+        name = str(path.relative_to(folder).with_name(_stem(path)))
+        if name in found:
+            raise DocnmtError(
+                f"{found[name]} and {path}: both are called {name} but for their endings\n"
+                "  Keep one kind of file in a folder; of several translators name the folder of one."
+            )
+        found[name] = path
+    return found
+
+
+def _stem(path: Path) -> str:
+    name = re.sub(r"\.(gz|sgml?|xml|tdf|txt|src|tgt|ref|su)(?=\.|$)", "", path.name, flags=re.IGNORECASE)
+    return re.sub(r"[._-](eng?|chi|cmn|zho?|arb|ara?|english|chinese|cn)$", "", name, flags=re.IGNORECASE)
+
+
+def _example(files: dict[str, Path]) -> str:
+    return next(iter(files.values())).name if files else "nothing"
+
+
+def _file_pair(
+    source: Path, target: Path, links: dict[str, list[_Link]], encoding: str, seen: SeenIds, reading: Reading
+) -> Iterator[ParallelDocument]:
+    sides = [_sides(path, encoding, reading) for path in (source, target)]
+    if len(sides[0]) == len(sides[1]) == 1:  # one document a file: its id may be told on one side alone
+        sides[1] = dict(zip(sides[0], sides[1].values(), strict=True))
+    for name in sides[0] | sides[1]:
+        if name not in sides[0] or name not in sides[1]:
+            lonely, other = (sides[0][name], target) if name in sides[0] else (sides[1][name], source)
+            problem = f"no such document in {other}"
+            reading.bad("unknown document", problem, file=lonely.file, document=name, line=lonely.line)
+            continue
+        ours, theirs = sides[0][name], sides[1][name]
+        ours.id = theirs.id = name
+        if not seen.add(name):
+            problem = "a second document with this id"
+            reading.bad("repeated document", problem, file=ours.file, document=name, line=ours.line)
+            continue
+        joined = _joined(ours, theirs, links.get(name) or links.get("", [])) if links else (ours, theirs)
+        gaps = {i for i, pair in enumerate(zip(*(side.lines for side in joined), strict=False)) if links and "" in pair}
+        if document := pair_up(*joined, reading, gaps):
+            yield document
+
+
+def _sides(path: Path, encoding: str, reading: Reading) -> dict[str, Side]:
+    with InputFile(str(path), encoding or detect_encoding(path)) as file:
+        found = _tdf(file, reading) if ".tdf" in path.name.lower() else _sgml(file, reading)
+        return {side.id: side for side in found}
+
+
+def _sgml(file: InputFile, reading: Reading) -> Iterator[Side]:
+    """`<DOC docid="...">` or `<DOC><DOCID>...</DOCID>`, with `<seg>` in it; headlines are segments like all others."""
+    segments: Segments | None = None
+    naming = False
+    for token in followed(file, reading):
+        if isinstance(token, str):
+            if naming and segments and token.strip():
+                segments.id = token.strip()
+            elif segments:
+                segments.text(token)
+        elif token.name == "doc":
+            if segments:
+                yield segments.side()
+            named = token.attributes.get("docid") or token.attributes.get("id") or file.stem
+            segments = None if token.closing else Segments(file, named, token.line, reading.limit)
+        elif token.name in ("docid", "docno"):
+            naming = not token.closing
+        elif segments:
+            segments.tag(token)
+    if segments:
+        reading.bad("bad markup", "the document has no end", file=file.name, document=segments.id, line=segments.line)
+
+
+def _tdf(file: InputFile, reading: Reading) -> Iterator[Side]:
+    """One document: the transcript of every line but the heading and those that begin with two semicolons."""
+    side, numbers = Side(file.name, _stem(Path(file.name)), 1, [], []), []
+    for number, line in enumerate(file.lines(FIELDS * reading.limit), 1):
+        text = line.text if isinstance(line, Flaw) else line
+        if not text.strip() or text.startswith((";;", "file;unicode")):
+            continue
+        fields = text.split("\t")
+        if len(fields) <= TRANSCRIPT:
+            problem = f"{len(fields)} fields where TDF has {FIELDS}"
+            reading.bad("bad markup", problem, file=file.name, document=side.id, line=number)
+            continue
+        side.lines.append(line if isinstance(line, Flaw) else " ".join(fields[TRANSCRIPT].split()))
+        numbers.append(number)
+    side.numbers = numbers
+    if side.lines:
+        yield side
+
+
+# ---- which segments belong together ----
+
+
+@dataclass(frozen=True)
+class _Link:
+    """Segments of both languages, by number from 1; none on one side: nothing there corresponds."""
+
+    by_language: dict[str, list[int]] = field(default_factory=dict)
+
+
+def _links(path: Path, reading: Reading) -> dict[str, list[_Link]]:
+    """By document."""
+    links: dict[str, list[_Link]] = {}
+    document = ""
+    with InputFile(str(path)) as file:
+        for token in followed(file, reading):
+            if isinstance(token, str) or token.closing:
+                continue
+            if token.name == "doc":
+                document = token.attributes.get("docid") or token.attributes.get("id") or ""
+            found = {
+                key.removesuffix("segid"): [int(number) for number in re.findall(r"\d+", value)]
+                for key, value in token.attributes.items()
+                if key.endswith("segid")
+            }
+            if found:
+                links.setdefault(document, []).append(_Link(found))
+    return links
+
+
+def _joined(source: Side, target: Side, links: list[_Link]) -> tuple[Side, Side]:
+    """Both sides with a line a link: several segments become one, and what has no counterpart leaves a gap."""
+    names = _languages(links)
+    sides = []
+    for side, name in zip((source, target), names, strict=True):
+        lines: list[Line] = []
+        numbers = []
+        for link in links:
+            chosen = [number - 1 for number in link.by_language.get(name, []) if 0 < number <= len(side.lines)]
+            lines.append(_one_line([side.lines[i] for i in chosen]))
+            numbers.append(side.numbers[chosen[0]] if chosen else side.line)
+        sides.append(Side(side.file, side.id, side.line, lines, numbers))
+    return sides[0], sides[1]
+
+
+def _languages(links: list[_Link]) -> tuple[str, str]:
+    """What the alignment calls source and target: English is the target, the other one the source."""
+    names = {name for link in links for name in link.by_language}
+    other = sorted(names - {"english"}) or ["chinese"]
+    return other[0], "english" if "english" in names else other[-1]
+
+
+def _one_line(lines: list[Line]) -> Line:
+    flaw = next((line for line in lines if isinstance(line, Flaw)), None)
+    return flaw or " ".join(str(line) for line in lines)
+
+
+# ---- encodings ----
+
+
+def detect_encoding(path: Path) -> str:
+    """Of the Chinese encodings the one in which a file reads most like Chinese; none where it is UTF-8 or ASCII."""
+    with InputFile(str(path)) as file:
+        data = file.content()
+    try:
+        data.decode("utf-8-sig")
+        return ""
+    except UnicodeDecodeError:
+        if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+            return ""
+    return max(CHINESE, key=lambda name: _likeness(data.decode(name, "replace")))
+
+
+def _likeness(text: str) -> float:
+    """The share of common characters among all that are not ASCII; each that is none counts against it."""
+    foreign = [character for character in text if ord(character) > 127]
+    common = sum(character in _COMMON for character in foreign) - 2 * foreign.count("\ufffd")
+    return common / max(1, len(foreign))
