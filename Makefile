@@ -1,11 +1,12 @@
 # make demo   train a small document-level translator and see what context does
 # make test   lint, types and tests
+# make test-ray  trainings and translations shared out by Ray, which it installs
 # make size   how large the package is
 # make clean  remove the virtual environment; what was trained, in runs/, stays
 PYTHON ?= python3
 BIN = .venv/bin
 
-.PHONY: demo test test-slow coverage benchmarks size clean
+.PHONY: demo test test-ray test-slow coverage benchmarks size clean
 
 demo: .venv/installed
 	$(BIN)/docnmt demo $(if $(JSON),--json $(JSON))
@@ -15,6 +16,11 @@ test: .venv/installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	OMP_NUM_THREADS=1 $(BIN)/pytest -m "not slow" -n auto --dist worksteal
+
+# Ray is 258 MB: installed for its own tests alone.
+test-ray: .venv/installed-dev
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[ray]'
+	$(BIN)/pytest tests/cluster
 
 test-slow: .venv/installed-dev
 	$(BIN)/pytest -m slow

@@ -92,6 +92,25 @@ def add_context(verb: argparse.ArgumentParser) -> None:
     )
 
 
+def add_cluster(verb: argparse.ArgumentParser, work: str) -> None:
+    """For work that can be shared out."""
+    verb.add_argument(
+        "--on", default="", metavar="WHERE", help="share the work out with Ray: `ray` (here) or HOST:PORT"
+    )
+    verb.add_argument(f"--cpus-per-{work}", dest="cpus", type=float, default=1, metavar="N", help="with --on: cores")
+    verb.add_argument(
+        f"--gpus-per-{work}", dest="gpus", type=float, metavar="N", help="with --on: GPUs (default: 1 if there are any)"
+    )
+
+
+def check_cluster(options: argparse.Namespace) -> None:
+    where, _, port = options.on.rpartition(":")
+    if options.on and options.on != "ray" and not (where and port.isdigit()):
+        raise DocnmtError(f"--on {options.on}: is no place\n  Write `ray`, or HOST:PORT of a Ray cluster.")
+    if options.cpus <= 0 or (options.gpus is not None and options.gpus < 0):
+        raise DocnmtError("fewer than no cores or GPUs cannot be had\n  Use 1 or more cores, 0 or more GPUs.")
+
+
 def check_outputs(*paths: str) -> None:
     """Makes the folders of files that are to be written, and finds now, not after hours of work, if they cannot be."""
     for path in map(Path, filter(None, paths)):

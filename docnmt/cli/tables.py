@@ -7,7 +7,16 @@ import os
 from pathlib import Path
 
 from docnmt.base.errors import DocnmtError
-from docnmt.cli.options import Verbs, add_json, add_recipe, add_set, check_outputs, recipe_of
+from docnmt.cli.options import (
+    Verbs,
+    add_cluster,
+    add_json,
+    add_recipe,
+    add_set,
+    check_cluster,
+    check_outputs,
+    recipe_of,
+)
 
 
 def add(verbs: Verbs) -> None:
@@ -40,6 +49,8 @@ def add(verbs: Verbs) -> None:
         help="the difference of two rows on each set, with interval and p; may be given several times",
     )
     tables.add_argument("--dry-run", action="store_true", help="build the models, look at the data, estimate the time")
+    tables.add_argument("--status", action="store_true", help="show how far each run is and who trains it, on disk")
+    add_cluster(tables, "run")
     add_set(tables)
     add_json(tables)
     tables.add_argument("--markdown", default="", metavar="FILE")
@@ -60,10 +71,15 @@ def run_tables(options: argparse.Namespace) -> None:
         raise DocnmtError(
             "docnmt tables is one process\n  Run it without torchrun; torchrun is for single models (docnmt train)."
         )
-    console = Console()
+    check_cluster(options)
+    console, progress = Console(), Progress()
     recipe = recipe_of(options)
     set_threads(recipe.hardware.threads)  # for what is timed, too
-    job = Job(recipe, options.only or PAPER, options.seeds, Progress(), console, options.compare)
+    job = Job(recipe, options.only or PAPER, options.seeds, progress, console, options.compare)
+    if options.status:
+        job.processes = max(1, int(options.gpus or 1))
+        job.status().print(console)
+        return
     written = [path for path in (options.json, options.markdown, options.latex, options.html) if path]
     if options.dry_run:
         if written:
@@ -77,9 +93,20 @@ def run_tables(options: argparse.Namespace) -> None:
 
         need_matplotlib()  # found missing now, not after hours
     check_outputs(*written)
-    job.prepare()
-    job.plan().print(console)
-    job.train()
+    if options.on:
+        from docnmt.base.cluster import connect
+        from docnmt.experiments.ray_pool import Places, train_on
+
+        connect(options.on)
+        places = Places.of(options.cpus, options.gpus)
+        job.processes = places.processes
+        job.prepare()
+        job.plan().print(console)
+        train_on(options.on, job.workshop, job.runs(), places, progress)
+    else:
+        job.prepare()
+        job.plan().print(console)
+        job.train()
     tables = []
     for table in job.results():
         console.print()

@@ -10,10 +10,22 @@ from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 from docnmt.base.errors import DocnmtError
-from docnmt.cli.options import Verbs, add_context, add_corpus, add_json, check_outputs, corpus_files, languages_of
+from docnmt.cli.options import (
+    Verbs,
+    add_cluster,
+    add_context,
+    add_corpus,
+    add_json,
+    check_cluster,
+    check_outputs,
+    corpus_files,
+    languages_of,
+)
 
 if TYPE_CHECKING:
     from docnmt.base.progress import Progress
+    from docnmt.decoding.file_batch import ShareOut
+    from docnmt.decoding.results import Options
     from docnmt.decoding.terms import TermCheck
     from docnmt.decoding.translator import Translator
 
@@ -43,6 +55,7 @@ def add(verbs: Verbs) -> None:
     add_context(translate)
     translate.add_argument("--previous", default="", metavar="FILE", help="what was said before: seen, not translated")
     translate.add_argument("--device", default="auto")
+    add_cluster(translate, "file")
     translate.set_defaults(run=run_translate)
 
     score = verbs.add_parser(
@@ -75,6 +88,9 @@ def run_translate(options: argparse.Namespace) -> None:
         raise DocnmtError("docnmt translate is one process\n  Run it without torchrun, on a share of the files each.")
     if options.glossary_report and not options.glossary:
         raise DocnmtError("--glossary-report goes with a glossary\n  Name one with --glossary.")
+    check_cluster(options)
+    if options.on and (not options.output or options.previous):
+        raise DocnmtError("--on shares out files that go to -o, with nothing before them\n  Name a folder with -o.")
     check_outputs(options.glossary_report)
     glossary = Glossary.read(options.glossary) if options.glossary else None
     translator = load(options.model, options.device)
@@ -99,7 +115,8 @@ def run_translate(options: argparse.Namespace) -> None:
             if "-" in options.files:
                 raise DocnmtError("-o goes with named files\n  Name an input file, or send standard output to a file.")
             paths, key = output_paths(options.files, options.output), model_key(options.model)
-            translate_files(translator, chosen, paths, options.format, key, progress, previous)
+            share_out = _shared(options, chosen, key, progress) if options.on else None
+            translate_files(translator, chosen, paths, options.format, key, progress, previous, share_out)
         elif with_layout:
             if len(options.files) > 1 or kind_of(with_layout[0]) in PACKED:
                 raise DocnmtError(
@@ -115,6 +132,16 @@ def run_translate(options: argparse.Namespace) -> None:
             with progress.bar("translate", total, "sentences") as tick:
                 for path in options.files:
                     translate_stream(translator, path, sys.stdout, chosen, options.format, tick, previous)
+
+
+def _shared(options: argparse.Namespace, chosen: Options, key: str, progress: Progress) -> ShareOut:
+    from docnmt.base.cluster import Need, connect, gpus_there
+    from docnmt.decoding.ray_files import Order, share_out
+
+    connect(options.on)
+    need = Need(options.cpus, float(gpus_there()) if options.gpus is None else options.gpus)
+    order = Order(os.path.abspath(options.model), key, options.device, chosen, options.format)
+    return lambda files: share_out(order, need, files, progress.say)
 
 
 @contextmanager

@@ -20,6 +20,8 @@ from docnmt.data.store import TokenStore, sentences_of, stored_key, write_store
 from docnmt.data.subwords import Subwords, train_subwords
 from docnmt.document import ParallelDocument
 
+ROLES = ("documents", "sentences", "dev")
+
 
 @dataclass(frozen=True)
 class Prepared:
@@ -29,13 +31,28 @@ class Prepared:
     sentences: TokenStore
     dev: TokenStore
 
+    @property
+    def stores(self) -> dict[str, TokenStore]:
+        return {role: getattr(self, role) for role in ROLES}
+
+
+def prepared_stores(recipe: Recipe) -> dict[str, TokenStore]:
+    """What was prepared for a recipe, whether its files have changed since or not."""
+    folder = Path(recipe.output) / "data"
+    missing = [role for role in ROLES if not (folder / role).exists()]
+    if missing:
+        raise DocnmtError(
+            f"{folder / missing[0]}: nothing is prepared yet\n  Run docnmt prepare, train or tables first."
+        )
+    return {role: TokenStore(folder / role) for role in ROLES}
+
 
 def prepare(recipe: Recipe, progress: Progress) -> Prepared:
     folder = Path(recipe.output) / "data"
     if not (recipe.data.documents or recipe.data.sentences):
         raise DocnmtError("the recipe names no training data\n  Set data.documents (or data.sentences).")
     on_bad = SkipBad() if recipe.data.skip_bad else raise_bad
-    hashes = {role: _content_hash(recipe, role) for role in ("documents", "sentences", "dev")}
+    hashes = {role: _content_hash(recipe, role) for role in ROLES}
     with owned(folder, wait=progress.say):  # who waits finds all of it prepared
         folder.mkdir(exist_ok=True)
         remove_unfinished(folder)
@@ -45,7 +62,7 @@ def prepare(recipe: Recipe, progress: Progress) -> Prepared:
 def _made(recipe: Recipe, folder: Path, hashes: dict[str, str], on_bad: OnBad, progress: Progress) -> Prepared:
     source, target = _subwords(recipe, folder, hashes, on_bad, progress)
     stores = {}
-    for role in ("documents", "sentences", "dev"):
+    for role in ROLES:
         key = _digest([hashes[role], hashlib.sha256(source.content + target.content).hexdigest()])
         path = folder / role
         if stored_key(path) == key:
@@ -123,7 +140,7 @@ def _content_hash(recipe: Recipe, role: str) -> str:
     languages = [recipe.data.source_language, recipe.data.target_language]
     parts: list[object] = [languages, recipe.data.skip_bad, recipe.data.max_characters]
     for files in corpora:
-        parts.append([files.format, files.swap, *([files.only] if files.only else [])])
+        parts.append([files.format, files.swap, *filter(None, (files.only, files.encoding))])
         for name in ("path", "source", "target", "document_ids", "document_starts"):
             path = getattr(files, name)
             parts.append(_file_hash(path) if path else "")
@@ -131,6 +148,9 @@ def _content_hash(recipe: Recipe, role: str) -> str:
 
 
 def _file_hash(path: str) -> str:
+    if Path(path).is_dir():  # of a release: its files, by name
+        files = sorted(file for file in Path(path).rglob("*") if file.is_file())
+        return _digest([[str(file.relative_to(path)), _file_hash(str(file))] for file in files])
     try:
         with open(path, "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +28,20 @@ class Outcome:
     error: str = ""
 
 
+@dataclass(frozen=True)
+class Done:
+    """A file that another process has translated, or could not; `parts` are its blocks."""
+
+    path: str
+    parts: Path | None = None
+    seconds: float = 0.0
+    error: DocnmtError | None = None
+
+
+# Files and where their translations go -> each as it is done elsewhere.
+ShareOut = Callable[[Mapping[str, Path]], Iterator[Done]]
+
+
 def translate_files(
     translator: Translator,
     options: Options,
@@ -36,9 +50,10 @@ def translate_files(
     model_key: str,
     progress: Progress,
     previous: Sequence[str] = (),
+    share_out: ShareOut | None = None,
 ) -> None:
-    """Translates each file into the one it is mapped to. Of several files those that fail are left out, and told in an
-    error at the end."""
+    """Translates each file into the one it is mapped to, here or, with `share_out`, elsewhere. Of several files those
+    that fail are left out, and told in an error at the end."""
     alone = len(paths) == 1
     outcomes = []
     for path in paths:  # twice read is little beside translating, and what is broken shows before hours of work
@@ -49,11 +64,19 @@ def translate_files(
     try:
         with progress.bar("translate", total, "sentences") as tick:
             job = FileJob(translator, options, model_key, tick, previous)
-            for outcome in (outcome for outcome in outcomes if not outcome.error):
-                started = time.monotonic()
-                with _noted(outcome, alone, progress):
-                    job.translate(outcome.path, paths[outcome.path], format)
-                outcome.seconds = time.monotonic() - started
+            good = {outcome.path: outcome for outcome in outcomes if not outcome.error}
+            if share_out is not None:
+                for done in share_out({path: paths[path] for path in good}):
+                    with _noted(good[done.path], alone, progress):
+                        _take_over(done, job)
+                        tick(good[done.path].sentences)
+                    good[done.path].seconds = done.seconds
+            else:
+                for path, outcome in good.items():
+                    started = time.monotonic()
+                    with _noted(outcome, alone, progress):
+                        job.translate(path, paths[path], format)
+                    outcome.seconds = time.monotonic() - started
             job.finish()
     except KeyboardInterrupt:
         progress.say("stopped; the same command goes on from there")
@@ -68,6 +91,13 @@ def translate_files(
             f"{failed} of {len(outcomes)} files could not be translated\n"
             "  The table says why: mend them, or leave them out."
         )
+
+
+def _take_over(done: Done, job: FileJob) -> None:
+    if done.error is not None:
+        raise done.error
+    assert done.parts is not None
+    job.kept.append(done.parts)
 
 
 def _look_at(outcome: Outcome, format: str, translator: Translator, options: Options) -> None:

@@ -13,7 +13,7 @@ from docnmt.base.errors import DocnmtError
 from docnmt.base.progress import Progress
 from docnmt.base.report import Column, Table
 from docnmt.config import Recipe
-from docnmt.data.prepare import Prepared, prepare
+from docnmt.data.prepare import Prepared, prepare, prepared_stores
 from docnmt.evaluation.comparison import few_note
 from docnmt.evaluation.contrastive_items import Item
 from docnmt.evaluation.scores import signature_notes
@@ -21,11 +21,12 @@ from docnmt.evaluation.significance import Difference
 from docnmt.experiments.pairs import asked_pairs, labelled, pairs_table, told
 from docnmt.experiments.pool import train_here
 from docnmt.experiments.report import examples_table, find_examples
-from docnmt.experiments.runs import Run, Workshop, all_needed
+from docnmt.experiments.runs import Run, Workshop, all_needed, standings_table
 from docnmt.experiments.scores import Parts, Score, Scoreboard, Translations, gain_word, metric_of, parts_of
 from docnmt.experiments.systems_table import all_systems, read_questions, systems_table
 from docnmt.experiments.tables import TABLES, PaperTable, Row, Systems, make_table, needed_by
 from docnmt.experiments.timing import Shape, Speed, Stopwatch, efficiency_table, measure, missing_files, planned
+from docnmt.training.identity import data_keys
 
 EFFICIENCY, EXAMPLE, SYSTEMS = "efficiency", "example", "systems"
 PAPER = (*TABLES, EFFICIENCY, EXAMPLE)  # the paper's own
@@ -49,6 +50,7 @@ class Job:
     progress: Progress
     console: Console
     compare: Sequence[Sequence[str]] = ()  # pairs of rows, by name
+    processes: int = 1  # that train a run together
     prepared: Prepared = field(init=False)
     workshop: Workshop = field(init=False)
     scoreboard: Scoreboard = field(init=False)
@@ -106,7 +108,7 @@ class Job:
                 "data.documents is a single document: the controls take contexts from others\n"
                 "  Mark where documents begin: see docs/formats.md."
             )
-        self.workshop = Workshop(self.recipe, self.prepared, self.progress)
+        self.workshop = Workshop(self.recipe, data_keys(self.prepared.stores), self.progress, self.processes)
         self.scoreboard = Scoreboard(self.workshop, Translations(self.recipe, self.progress), metric)
 
     def check(self) -> None:
@@ -134,6 +136,11 @@ class Job:
 
     def train(self) -> None:
         train_here(self.workshop, self.runs(), self.progress)
+
+    def status(self) -> Table:
+        """How far every run is and who trains it, from what lies on disk; prepares nothing and waits for nobody."""
+        data = data_keys(prepared_stores(self.recipe))
+        return standings_table(Workshop(self.recipe, data, self.progress, self.processes), self.runs())
 
     def results(self) -> Iterable[Table]:
         for name in self.names:

@@ -45,12 +45,12 @@ def labelled(rows: Sequence[Row]) -> dict[str, tuple[Run, ...]]:
 def asked_pairs(rows: Rows, names: Iterable[Sequence[str]]) -> list[Pair]:
     """The paper's claims about tables that are there, and those that somebody names."""
     claims = [
-        Pair(*pair, *(rows[table][name] for name in pair), claimed=True)
+        Pair(name, other, rows[table][name], rows[table][other], claimed=True)
         for table, pairs in CLAIMS.items()
         if table in rows
-        for pair in pairs
+        for name, other in pairs
     ]
-    asked = [Pair(*pair, *(_find(rows, name) for name in pair)) for pair in names]
+    asked = [Pair(name, other, _find(rows, name), _find(rows, other)) for name, other in names]
     for pair in asked:
         if pair.runs == pair.baseline:
             raise DocnmtError(

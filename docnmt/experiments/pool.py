@@ -8,7 +8,7 @@ and comes back to it.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from docnmt.base.files import InUse
@@ -18,8 +18,11 @@ from docnmt.experiments.runs import Run, Workshop
 COME_BACK = 5.0  # seconds, where all that is left is in use
 
 
-def train_here(workshop: Workshop, runs: Sequence[Run], progress: Progress) -> None:
+def train_here(
+    workshop: Workshop, runs: Sequence[Run], progress: Progress, train: Callable[[Run], object] | None = None
+) -> None:
     """Trains what is not finished, until all is, here or elsewhere."""
+    train = train or workshop.train
     missing, told = list(runs), ""
     while missing:
         busy, idle = [], True
@@ -28,11 +31,11 @@ def train_here(workshop: Workshop, runs: Sequence[Run], progress: Progress) -> N
                 missing.remove(run)
             elif owner := workshop.owner(run):
                 busy.append(f"{run.name}: waiting for {owner}")
-            elif run.start is None or workshop.standing(run.start).finished:  # else another process trains that
+            elif all(workshop.standing(other).finished for other in workshop.needs(run)):  # else somebody trains them
                 progress.say(f"\nrun {runs.index(run) + 1} of {len(runs)}: {run.name}, seed {run.recipe.seed}")
                 idle = False
                 with suppress(InUse):  # somebody was faster
-                    workshop.train(run)
+                    train(run)
                     missing.remove(run)
         if missing and idle:
             if told != (told := "\n".join(busy)):

@@ -17,10 +17,10 @@ from typing import Any
 from docnmt.base.errors import DocnmtError
 from docnmt.base.files import Owner, owned, owner_of
 from docnmt.base.progress import Progress
+from docnmt.base.report import Column, Table
 from docnmt.config import Recipe
-from docnmt.data.prepare import Prepared
 from docnmt.training.checkpoint import Checkpoints, State
-from docnmt.training.identity import changed, data_keys, identity, key_of, length_of, settings_of
+from docnmt.training.identity import changed, identity, key_of, length_of, settings_of
 from docnmt.training.two_step import NOTHING, train
 
 
@@ -55,12 +55,12 @@ class Standing:
 class Workshop:
     """Where the runs of one recipe lie, and what trains them, each in so many processes."""
 
-    def __init__(self, recipe: Recipe, prepared: Prepared, progress: Progress, processes: int = 1):
-        self.recipe, self.progress, self.processes = recipe, progress, processes
+    def __init__(self, recipe: Recipe, data: dict[str, str], progress: Progress, processes: int = 1):
+        self.recipe, self.data, self.progress, self.processes = recipe, data, progress, processes
         self.output = Path(recipe.output)
-        self.data = data_keys(prepared)
-        sentence = Run("sentence", recipe, "sentence")
-        self._own = [self._identity(run) for run in (sentence, Run("document", recipe, "document", sentence))]
+        self.sentence = Run("sentence", recipe, "sentence")
+        own = (self.sentence, Run("document", recipe, "document", self.sentence))
+        self._own = [self._identity(run) for run in own]
 
     def _identity(self, run: Run) -> dict[str, Any]:
         return run.identity(self.data, self.processes)
@@ -76,6 +76,12 @@ class Workshop:
         if known:
             return known[0]
         return self.output if own == self._own[1] and self._is_there(run) else runs / f"{run.name}-{key}"
+
+    def needs(self, run: Run) -> list[Run]:
+        """What must be finished before it begins."""
+        if run.start is not None:
+            return [run.start]
+        return [self.sentence] if run.recipe.seed != self.recipe.seed else []  # whose sub-words are all seeds'
 
     def model(self, run: Run) -> Path:
         return self.folder(run) / run.step / "model"
@@ -170,3 +176,17 @@ def all_needed(runs: list[Run]) -> list[Run]:
         # Two tables may call the same training by two names.
         needed.setdefault((each.updates, key_of(each.identity({}))), each)
     return sorted(needed.values(), key=lambda run: run.step != "sentence")
+
+
+def standings_table(workshop: Workshop, runs: list[Run]) -> Table:
+    """Who does what: from locks and checkpoints."""
+    names = ("run", "seed", "step", "updates", "done", "now")
+    table = Table("Runs", [Column(name, text=name in ("run", "step", "now")) for name in names])
+    for run in runs:
+        standing, owner = workshop.standing(run), workshop.owner(run)
+        waits = [other.name for other in workshop.needs(run) if not workshop.standing(other).finished]
+        now = str(owner) if owner else f"waits for {waits[0]}" if waits else "nobody"
+        done = "all" if standing.finished else f"{standing.update:,}"
+        cells = (run.name, str(run.recipe.seed), run.step, f"{run.updates:,}", done)
+        table.add(*cells, "finished" if standing.finished else now)
+    return table

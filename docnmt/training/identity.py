@@ -31,9 +31,8 @@ def sentence_stores(recipe: Recipe, prepared: Prepared) -> list[TokenStore]:
     return [store for store in corpora if len(store)]
 
 
-def data_keys(prepared: Prepared) -> dict[str, str]:
+def data_keys(stores: Mapping[str, TokenStore]) -> dict[str, str]:
     """What tells one corpus from another: the hash of its content, as prepared; empty ones are left out."""
-    stores = {"documents": prepared.documents, "sentences": prepared.sentences, "dev": prepared.dev}
     return {role: store.card["key"] for role, store in stores.items() if len(store) or role == "dev"}
 
 

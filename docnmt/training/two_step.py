@@ -231,7 +231,7 @@ def _train_and_save(
         stream,
         config,
         seed=recipe.seed,
-        settings=settings_of(recipe, step, data_keys(prepared), run.group.size) | notes,
+        settings=settings_of(recipe, step, data_keys(prepared.stores), run.group.size) | notes,
         validate=_validator(run, loaded, rule, foreign),
         metric=recipe.validation.metric,
         group=run.group,

@@ -6,7 +6,6 @@ import hashlib
 import json
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,7 +17,7 @@ from docnmt.base.progress import Progress
 from docnmt.config import ContextConfig, DataConfig, DecodingConfig, DocumentStepConfig, Recipe, ValidationConfig
 from docnmt.experiments.runs import Run, Standing, Workshop, all_needed
 from docnmt.training.checkpoint import State
-from docnmt.training.identity import settings_of
+from docnmt.training.identity import data_keys, settings_of
 
 DEFAULT = Recipe()
 KEYS = {"documents": "key-d", "sentences": "key-s", "dev": "key-v"}
@@ -32,12 +31,12 @@ class Store:
         return len(self.card["key"])  # a store without a key has nothing in it
 
 
-def prepared(**keys: str) -> Any:
-    return SimpleNamespace(**{name: Store(key) for name, key in (KEYS | keys).items()})
+def stores(**keys: str) -> Any:
+    return {name: Store(key) for name, key in (KEYS | keys).items()}
 
 
 def workshop(recipe: Recipe, **keys: str) -> Workshop:
-    return Workshop(recipe, prepared(**keys), Progress(quiet=True))
+    return Workshop(recipe, data_keys(stores(**keys)), Progress(quiet=True))
 
 
 def sentence_run(recipe: Recipe = DEFAULT) -> Run:

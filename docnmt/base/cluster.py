@@ -1,0 +1,81 @@
+"""Work shared out among processes and machines by Ray, an extra: reaching it, and waiting for what is under way."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from docnmt.base.errors import DocnmtError, missing_extra
+
+try:
+    import ray
+except ImportError:
+    raise missing_extra("--on shares work out with Ray, which is not installed", "ray") from None
+
+T = TypeVar("T")
+
+HERE = "ray"  # --on ray: a cluster that is running on this machine, or one started for this command
+STORE = 80 * 2**20  # bytes of memory for objects; what is shared lies on disk, Ray would take 30 % of the memory
+LOOK_AFTER = 30.0  # seconds without news after which the machines are looked at
+
+
+@dataclass(frozen=True)
+class Need:
+    """What each task takes of a machine."""
+
+    cpus: float = 1
+    gpus: float = 0
+
+    def __str__(self) -> str:
+        cores = f"{self.cpus:g} core{'s' * (self.cpus != 1)}"
+        return f"{cores} and {self.gpus:g} GPU{'s' * (self.gpus != 1)}" if self.gpus else cores
+
+
+def connect(on: str) -> None:
+    """To the cluster at HOST:PORT; or on this machine, where one is started if none is running."""
+    quiet: dict[str, Any] = {"logging_level": "ERROR", "log_to_driver": True}
+    if ray.is_initialized():
+        return
+    try:
+        ray.init(address="auto" if on == HERE else on, **quiet)
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        if on != HERE:
+            raise DocnmtError(
+                f"--on {on}: no Ray cluster answers there ({str(error).partition('.')[0]})\n"
+                f"  Start one: ray start --head --port={on.rpartition(':')[2]}; docs/cluster.md says how."
+            ) from None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ray.init(address="local", object_store_memory=STORE, include_dashboard=False, **quiet)
+
+
+def gpus_there() -> bool:
+    return bool(ray.cluster_resources().get("GPU"))
+
+
+def as_they_finish(tasks: Mapping[Any, T], need: Need, say: Callable[[str], None]) -> Iterator[tuple[T, Any]]:
+    """Each task's own thing and its reference, whichever is ready first.
+
+    Ray waits without a word for machines that may never come; who waits here is told.
+    """
+    waiting, told = dict(tasks), ""
+    while waiting:
+        ready, _ = ray.wait(list(waiting), timeout=LOOK_AFTER)
+        for reference in ready:
+            yield waiting.pop(reference), reference
+        if not ready and told != (told := _trouble(need)) and told:
+            say(told)
+
+
+def _trouble(need: Need) -> str:
+    """Why nothing may ever come; "" where there is a machine that could do it."""
+    machines = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    enough = [m for m in machines if m.get("CPU", 0) >= need.cpus and m.get("GPU", 0) >= need.gpus]
+    return "" if enough else f"no machine of the cluster has {need} now: waiting for one ({len(machines)} are there)"
+
+
+def cause(error: Exception) -> Exception:
+    """What was raised in the task."""
+    return getattr(error, "cause", None) or error

@@ -1,0 +1,227 @@
+"""Runs trained as Ray tasks, on whatever machines there are; imported only where somebody asks for it.
+
+The disk is the truth: a task looks how far its run is, as `docnmt tables` does in one process, and goes on from the
+last checkpoint. So a task that Ray starts again, because its machine or its process was killed, loses what came after
+that checkpoint and nothing else; and a run that somebody else trains is waited for, as its folder is locked.
+
+A run in several processes is a gang: a task a rank, all of them in a placement group, with the variables that torchrun
+would set. torchrun as a child of a task would outlive it.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import ray
+from ray.exceptions import RayError, RayTaskError
+from ray.util.placement_group import get_placement_group, placement_group, remove_placement_group
+from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+
+from docnmt.base.cluster import Need, as_they_finish, cause, connect, gpus_there
+from docnmt.base.errors import DocnmtError, Interrupted
+from docnmt.base.progress import Progress
+from docnmt.config import Recipe
+from docnmt.experiments.pool import train_here
+from docnmt.experiments.runs import Run, Workshop
+from docnmt.recipes import resolve_paths
+from docnmt.training.parallel import leave_group
+
+GANG_ENDS = 30.0  # seconds in which the others of a gang notice that one is gone
+
+
+class Stopped(Exception):
+    """The machine was told to stop, and the run is saved: it may go on elsewhere."""
+
+
+@dataclass(frozen=True)
+class Places:
+    """What each run is given: `processes` ranks with so much each."""
+
+    need: Need
+    processes: int = 1
+
+    @classmethod
+    def of(cls, cpus: float, gpus: float | None) -> Places:
+        """One process a GPU, or a share of one; without a word a GPU where there are some."""
+        gpus = float(gpus_there()) if gpus is None else gpus
+        if gpus > 1 and gpus != int(gpus):
+            raise DocnmtError(f"--gpus-per-run {gpus:g}: more than one GPU cannot be shared\n  Use a whole number.")
+        return cls(Need(cpus, min(gpus, 1.0)), max(1, int(gpus)))
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a task is told: a run of the workshop, and who asked for it."""
+
+    run: Run
+    shop: type[Workshop]
+    recipe: Recipe  # the tables' own, whose output the runs lie in
+    data: dict[str, str]
+    places: Places
+    command: tuple[str, ...]
+
+    def workshop(self, progress: Progress) -> Workshop:
+        sys.argv = list(self.command)  # the lock names it; Ray's own command line is nobody's business
+        if not self.places.need.gpus:
+            os.environ["CUDA_VISIBLE_DEVICES"] = ""
+        return self.shop(self.recipe, self.data, progress, self.places.processes)
+
+
+def train_on(on: str, workshop: Workshop, runs: Sequence[Run], places: Places, progress: Progress) -> None:
+    """Trains what is missing wherever there is room; what fails does not keep the others."""
+    connect(on)
+    here = Path.cwd()  # tasks have another
+    tasks: dict[Any, Run] = {}
+    of: dict[Run, Any] = {}
+    for run in runs:
+        if workshop.standing(run).finished:
+            continue
+        order = Order(
+            resolved(run, here),
+            type(workshop),
+            resolve_paths(workshop.recipe, here),
+            workshop.data,
+            places,
+            ("docnmt", *sys.argv[1:]),
+        )
+        before = [of[other] for other in workshop.needs(run) if other in of]
+        of[run] = _submit(order, before)
+        tasks[of[run]] = run
+    progress.say(f"{len(tasks)} of {len(runs)} runs to train, {places.need} for each process")
+    failed: dict[str, str] = {}
+    for number, (run, reference) in enumerate(as_they_finish(tasks, places.need, progress.say), 1):
+        became = "finished"
+        try:
+            ray.get(reference)
+        except RayTaskError as error:
+            failed[run.name], became = str(cause(error)), "failed"
+        progress.say(f"{run.name}, seed {run.recipe.seed}: {became} ({number} of {len(tasks)})")
+    if failed:
+        first = next(iter(failed))
+        raise DocnmtError(f"{len(failed)} of {len(tasks)} runs failed: {', '.join(failed)}\n  {first}: {failed[first]}")
+
+
+def resolved(run: Run, folder: Path) -> Run:
+    start = resolved(run.start, folder) if run.start is not None else None
+    return replace(run, recipe=resolve_paths(run.recipe, folder), start=start)
+
+
+def _submit(order: Order, before: Sequence[Any]) -> Any:
+    need, name = order.places.need, f"{order.run.name}-{order.run.recipe.seed}"
+    again: dict[str, Any] = {"max_retries": -1, "retry_exceptions": [Stopped], "name": name}
+    if order.places.processes == 1:
+        task = _train.options(num_cpus=need.cpus, num_gpus=need.gpus, **again)
+    else:
+        task = _train_gang.options(num_cpus=0, **again)
+    return task.remote(order, *before)
+
+
+@ray.remote(max_calls=1)  # a process of its own: all memory is given back
+def _train(order: Order, *before: None) -> None:
+    progress = Progress()
+    with _told_plainly():
+        train_here(order.workshop(progress), [order.run], progress)
+
+
+@contextmanager
+def _told_plainly() -> Iterator[None]:
+    """Errors as Ray can carry them from one process to another."""
+    try:
+        yield
+    except Interrupted as error:
+        raise Stopped(str(error)) from None
+    except DocnmtError as error:
+        raise DocnmtError(str(error)) from None
+
+
+# ---- a run in several processes ----
+
+
+@ray.remote(max_calls=1)
+def _train_gang(order: Order, *before: None) -> None:
+    progress = Progress()
+    with _told_plainly():
+        train_here(order.workshop(progress), [order.run], progress, lambda run: _gang(order, progress))
+
+
+def _gang(order: Order, progress: Progress) -> None:
+    """All ranks to the end; where one is lost the others are, too, and all begin again from the last checkpoint."""
+    need, size, name = order.places.need, order.places.processes, f"{order.run.name}-{order.run.recipe.seed}"
+    with suppress(ValueError):  # of a task that was killed while it had one; it would keep its machines for ever
+        remove_placement_group(get_placement_group(name))
+    while True:
+        group = placement_group([{"CPU": need.cpus, **({"GPU": need.gpus} if need.gpus else {})}] * size, name=name)
+        try:
+            ray.get(group.ready())
+            where = [PlacementGroupSchedulingStrategy(group, index) for index in range(size)]
+            place = _free_port.options(num_cpus=need.cpus, scheduling_strategy=where[0], max_retries=0)
+            address = ray.get(place.remote())
+            ranks = [
+                _rank.options(
+                    num_cpus=need.cpus, num_gpus=need.gpus, scheduling_strategy=where[rank], max_retries=0
+                ).remote(order, rank, address)
+                for rank in range(size)
+            ]
+            errors = _outcome(ranks)
+        except RayError as error:  # a machine went before they could begin
+            errors = [error]
+        finally:
+            remove_placement_group(group)
+        if not errors:
+            return
+        told = [error for error in errors if isinstance(cause(error), DocnmtError)]
+        lost = [error for error in errors if not isinstance(error, RayTaskError) or isinstance(cause(error), Stopped)]
+        if told or not lost:
+            raise cause((told or errors)[0])
+        progress.say(f"{order.run.name}: a process was lost; all {size} go on from the last checkpoint")
+        time.sleep(1)
+
+
+def _outcome(ranks: list[Any]) -> list[Exception]:
+    """What went wrong, in whichever rank; once one is gone the others have a while to notice."""
+    errors: list[Exception] = []
+    left = ranks
+    while left:
+        ready, left = ray.wait(left, timeout=GANG_ENDS if errors else None)
+        for reference in ready:
+            try:
+                ray.get(reference)
+            except RayError as error:
+                errors.append(error)
+        if not ready:
+            for reference in left:
+                ray.cancel(reference, force=True)
+            break
+    return errors
+
+
+@ray.remote
+def _free_port() -> tuple[str, int]:
+    with socket.socket() as trial:
+        trial.bind(("", 0))
+        return ray.util.get_node_ip_address(), trial.getsockname()[1]
+
+
+@ray.remote(max_calls=1)
+def _rank(order: Order, rank: int, address: tuple[str, int]) -> None:
+    os.environ |= {
+        "RANK": str(rank),
+        "WORLD_SIZE": str(order.places.processes),
+        "LOCAL_RANK": "0",  # Ray shows each process its own GPU alone
+        "MASTER_ADDR": address[0],
+        "MASTER_PORT": str(address[1]),
+    }
+    progress = Progress(quiet=rank > 0)
+    with _told_plainly():
+        try:
+            order.workshop(progress).train(order.run)
+        finally:
+            leave_group()

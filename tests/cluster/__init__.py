@@ -1,0 +1,1 @@
+"""Several machines on one: Ray's nodes as processes, trainings as stubs. `make test-ray`."""
