@@ -84,7 +84,7 @@ def run_tables(options: argparse.Namespace) -> None:
     if options.dry_run:
         if written:
             raise DocnmtError(f"--dry-run makes no table to write to {written[0]}\n  Leave one of the two out.")
-        from docnmt.experiments.timing import dry_run
+        from docnmt.experiments.estimate import dry_run
 
         dry_run(job)
         return

@@ -18,6 +18,7 @@ from docnmt.evaluation.comparison import few_note
 from docnmt.evaluation.contrastive_items import Item
 from docnmt.evaluation.scores import signature_notes
 from docnmt.evaluation.significance import Difference
+from docnmt.experiments.estimate import Shape, Stopwatch, missing_files, planned
 from docnmt.experiments.pairs import asked_pairs, labelled, pairs_table, told
 from docnmt.experiments.pool import train_here
 from docnmt.experiments.report import examples_table, find_examples
@@ -25,7 +26,7 @@ from docnmt.experiments.runs import Run, Workshop, all_needed, standings_table
 from docnmt.experiments.scores import Parts, Score, Scoreboard, Translations, gain_word, metric_of, parts_of
 from docnmt.experiments.systems_table import all_systems, read_questions, systems_table
 from docnmt.experiments.tables import TABLES, PaperTable, Row, Systems, make_table, needed_by
-from docnmt.experiments.timing import Shape, Speed, Stopwatch, efficiency_table, measure, missing_files, planned
+from docnmt.experiments.timing import Speed, efficiency_table, measure
 from docnmt.training.identity import data_keys
 
 EFFICIENCY, EXAMPLE, SYSTEMS = "efficiency", "example", "systems"

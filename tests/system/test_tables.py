@@ -200,7 +200,7 @@ def runs_in(output: Path) -> set[str]:
 
 def test_runs_are_listed_before_they_start_with_how_long_they_take(done):
     plan = done.result.out[: done.result.out.index("Effect of")]
-    listed = re.findall(r"│ (\S+) +│ +3 │ (sentence|document) +│ +(\d+) │ +0 │ +(\d+ \w+) │", plan)
+    listed = re.findall(r"│ (\S+) +│ +3 │ (sentence|document) +│ +(\d+) │ +0 │ +(\d+ \w+(?: to \d+ \w+)?) │", plan)
     assert [name for name, *_ in listed] == [
         "sentence", "sentence-documents", "document", "integration-encoder", "integration-decoder", "control-shuffled",
         "control-none", "from-scratch", "after-sentence-documents",

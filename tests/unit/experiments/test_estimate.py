@@ -23,10 +23,20 @@ from docnmt.config import (
     SubwordConfig,
 )
 from docnmt.document import ContextSpec
+from docnmt.experiments import estimate
+from docnmt.experiments.estimate import (
+    Range,
+    Shape,
+    Stopwatch,
+    data_table,
+    dry_run,
+    missing_files,
+    model_table,
+    planned,
+)
 from docnmt.experiments.job import Job
 from docnmt.experiments.runs import Run, Standing
 from docnmt.experiments.tables import Systems
-from docnmt.experiments.timing import Shape, Stopwatch, data_table, dry_run, missing_files, model_table, planned
 from docnmt.recipes import load_recipe
 
 SHAPE = Shape(300, 310, 6, 7)
@@ -72,7 +82,7 @@ def watch(monkeypatch) -> Stopwatch:
 
     def second(recipe, context, frozen):
         stopwatch.timed.append((context, frozen))
-        return 1.0
+        return Range(1.0, 2.0)
 
     monkeypatch.setattr(stopwatch, "_sentence_seconds", second)
     return stopwatch
@@ -81,11 +91,12 @@ def watch(monkeypatch) -> Stopwatch:
 def test_time_goes_with_updates_and_the_size_of_batches(watch):
     run = runs_of(SMALL)["sentence"]
     once = watch.seconds(run, 10)
-    assert once > 0 and watch.seconds(run, 30) == pytest.approx(3 * once) and watch.seconds(run, 0) == 0
+    assert 0 < once.low == once.high / 2
+    assert watch.seconds(run, 30).low == pytest.approx(3 * once.low) and watch.seconds(run, 0) == Range(0, 0)
     twice = replace(SMALL, sentence=replace(SMALL.sentence, batch_tokens=2 * SMALL.sentence.batch_tokens))
-    assert watch.seconds(runs_of(twice)["sentence"], 10) == pytest.approx(2 * once)
+    assert watch.seconds(runs_of(twice)["sentence"], 10).high == pytest.approx(2 * once.high)
     thrice = replace(SMALL, sentence=replace(SMALL.sentence, accumulation=3))
-    assert watch.seconds(runs_of(thrice)["sentence"], 10) == pytest.approx(3 * once)
+    assert watch.seconds(runs_of(thrice)["sentence"], 10).low == pytest.approx(3 * once.low)
     assert len(watch.timed) == 1  # the model is the same in all of them
 
 
@@ -101,11 +112,13 @@ def test_runs_that_cost_the_same_are_timed_once(watch):
 def test_where_sentences_are_the_same_in_each_update_a_longer_context_takes_longer(monkeypatch):
     """Whatever fills the batches, time goes with what is read: here a second for each sentence of the context."""
     stopwatch = Stopwatch(SHAPE)
-    monkeypatch.setattr(stopwatch, "_sentence_seconds", lambda recipe, context, frozen: 1.0 + context.previous)
+    monkeypatch.setattr(
+        stopwatch, "_sentence_seconds", lambda recipe, context, frozen: Range(1.0 + context.previous, 9.0)
+    )
     systems = Systems(SMALL)
     named = {f"previous-{n}": systems.document(f"previous-{n}", previous=n) for n in (1, 3)}
     named |= {"own": systems.document(), "none": systems.control("none"), "shuffled": systems.control("shuffled")}
-    taken = {name: stopwatch.seconds(runs[0], 1) for name, runs in named.items()}
+    taken = {name: stopwatch.seconds(runs[0], 1).low for name, runs in named.items()}
     a_sentence = taken["none"]
     expected = {"previous-1": 2, "own": 3, "previous-3": 4, "none": 1, "shuffled": 3}
     assert taken == pytest.approx({name: count * a_sentence for name, count in expected.items()})
@@ -130,8 +143,40 @@ def test_a_batch_has_the_sentences_and_contexts_that_the_recipe_means():
 
 
 def test_a_real_model_takes_some_time():
-    run = runs_of(SMALL)["document"]
-    assert 0 < Stopwatch(SHAPE).seconds(run, 1) < 600
+    found = Stopwatch(SHAPE).seconds(runs_of(SMALL)["document"], 1)
+    assert 0 < found.low < found.high < 600
+
+
+def test_an_estimate_rests_on_batches_of_several_lengths(monkeypatch):
+    """The fastest and the slowest, of each length at least one; each token takes as long as the clock says."""
+    made, ticks = [], iter(range(10**6))
+    original = estimate.Sentences.batch
+
+    def noted(sentences, device):
+        made.append(len(sentences.source))
+        return original(sentences, device)
+
+    monkeypatch.setattr(estimate.Sentences, "batch", noted)
+    monkeypatch.setattr(estimate.time, "perf_counter", lambda: float(next(ticks)))  # every look at it takes a second
+    found = Stopwatch(SHAPE)._sentence_seconds(SMALL, ContextConfig(kind="none"), False)
+    usual, short, long = made[0], made[1], made[3]
+    assert made == [usual, short, usual, long] and short < usual < long
+    assert 0 < found.low <= found.high
+
+
+def test_what_rests_on_less_is_not_told(monkeypatch):
+    def out_of_memory(sentences, device):
+        if len(sentences.source) > SHAPE.source_length:
+            raise torch.OutOfMemoryError
+        return original(sentences, device)
+
+    original = estimate.Sentences.batch
+    monkeypatch.setattr(estimate.Sentences, "batch", out_of_memory)
+    run = runs_of(SMALL)["sentence"]
+    watch = Stopwatch(SHAPE)
+    assert watch.seconds(run, 10) is None
+    table = planned({run: Standing(0, False)}, watch)
+    assert table.rows[0][-1] == "unknown" and table.notes[0].startswith("Unknown:")
 
 
 # ---- the plan ----
@@ -148,8 +193,9 @@ def test_the_plan_lists_every_run_with_what_is_left_of_it(watch):
     assert [row["done"] for row in rows] == ["all", "400", "0"]
     assert [row["updates"] for row in rows] == ["100,000", "100,000", "200,000"]
     document, scratch = watch.seconds(runs["document"], 99_600), watch.seconds(runs["from-scratch"], 200_000)
-    assert [row["time left"] for row in rows] == ["-", spoken(document), spoken(scratch)]
-    assert spoken(document + scratch) in table.notes[0]
+    assert [row["time left"] for row in rows] == ["-", str(document), str(scratch)]
+    assert str(document) == f"{spoken(document.low)} to {spoken(document.high)}"
+    assert table.notes[0].startswith(f"{document + scratch} of training to go")
 
 
 def test_a_plan_of_nothing_to_do_promises_nothing(watch):
