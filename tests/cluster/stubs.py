@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import nullcontext
 from pathlib import Path
+
+import torch
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.files import HOST, owned
 from docnmt.experiments.runs import Run, Standing, Workshop
+from docnmt.training.parallel import join_group
 
 STEPS = 8
 STEP = 0.15  # seconds
@@ -31,10 +35,15 @@ class StubWorkshop(Workshop):
         folder = self.folder(run)
         if run.name == "broken":
             raise DocnmtError("the gradient is not finite\n  Lower the learning rate.")
-        with owned(folder / run.step):
-            folder.mkdir(exist_ok=True)
+        group = join_group(torch.device("cpu"))  # of one, if it is no gang
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"rank-{group.rank}").write_text(str(os.getpid()))
+        with owned(folder / run.step) if group.first else nullcontext():
+            group.wait()
             for _ in range(len(self.steps(run)), STEPS):
+                group.wait()
                 time.sleep(STEP)
-                with open(folder / "steps", "a") as file:
-                    file.write(f"{HOST}:{os.getpid()}\n")
+                if group.first:
+                    with open(folder / "steps", "a") as file:
+                        file.write(f"{HOST}:{os.getpid()}\n")
         return folder
