@@ -8,10 +8,11 @@ import struct
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from docnmt.base.errors import DocnmtError
-from docnmt.documents.segment import Segment
+from docnmt.documents.segment import MAX_TEXT, Segment
 from docnmt.documents.xml_text import XmlText
 
 MAX_ENTRIES = 20_000
@@ -19,7 +20,7 @@ MAX_UNPACKED = 1 << 29
 # Text packs to a tenth or so, tables to a hundredth at best; what packs better was made to burst. Small archives may
 # pack as they like.
 MAX_RATIO = 200
-FREE_UNPACKED = 1 << 24
+FREE_UNPACKED = 1 << 22
 
 _ENTRY = b"PK\x01\x02"  # how the directory at the end of an archive begins each of its entries
 _ENCRYPTED = 0x1
@@ -39,22 +40,49 @@ _BROKEN = (
 _OUTSIDE = re.compile(r"^[/\\]|^[A-Za-z]:|(^|[/\\])\.\.([/\\]|$)|[\x00-\x1f]")
 
 
-def read_zip(data: bytes, name: str) -> dict[str, bytes]:
-    """The files in an archive, in its order. `name` is the archive's, for errors."""
-    # Counted before the directory is read, as a long one takes time and memory by itself.
-    if data.count(_ENTRY) > MAX_ENTRIES:
-        raise DocnmtError(f"{name}: more than {MAX_ENTRIES:,} entries in the archive\n  No document has as many.")
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+class Archive(Mapping[str, bytes]):
+    """The files in an archive, in its order, each unpacked when it is asked for."""
+
+    def __init__(self, data: bytes, name: str):
+        self._data, self._name = data, name
+        self.unpacked = 0  # bytes, so far
+        # Counted before the directory is read, as a long one takes time and memory by itself.
+        if data.count(_ENTRY) > MAX_ENTRIES:
+            raise DocnmtError(f"{name}: more than {MAX_ENTRIES:,} entries in the archive\n  No document has as many.")
+        with self._open() as archive:
             entries = archive.infolist()
             _check(entries, len(data), name)
-            return {entry.filename: archive.read(entry) for entry in entries if not entry.is_dir()}
-    except DocnmtError:
-        raise
-    except _BROKEN as error:
-        problem = "is broken" if data.startswith(b"PK") else "is not what its name says: no zip archive"
-        remedy = "Open it in the program that made it and save it again."
-        raise DocnmtError(f"{name}: the file {problem} ({error})\n  {remedy}") from error
+        self._entries = {entry.filename: entry for entry in entries if not entry.is_dir()}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, file: object) -> bool:
+        return file in self._entries
+
+    def __getitem__(self, file: str) -> bytes:
+        entry = self._entries[file]
+        self.unpacked += entry.file_size
+        if self.unpacked > MAX_TEXT:
+            problem = f"the text in it unpacks to more than {MAX_TEXT >> 20} MB"
+            raise DocnmtError(f"{self._name}: {problem}\n  Split the document into smaller ones.")
+        with self._open() as archive:
+            return archive.read(entry)
+
+    @contextmanager
+    def _open(self) -> Iterator[zipfile.ZipFile]:
+        try:
+            with zipfile.ZipFile(io.BytesIO(self._data)) as archive:
+                yield archive
+        except DocnmtError:
+            raise
+        except _BROKEN as error:
+            problem = "is broken" if self._data.startswith(b"PK") else "is not what its name says: no zip archive"
+            remedy = "Open it in the program that made it and save it again."
+            raise DocnmtError(f"{self._name}: the file {problem} ({error})\n  {remedy}") from error
 
 
 def _check(entries: list[zipfile.ZipInfo], packed: int, name: str) -> None:
@@ -138,10 +166,7 @@ class PackageText:
 
     def __init__(self, data: bytes, parts: Mapping[str, XmlText]):
         self._data, self._parts = data, parts
-
-    @property
-    def segments(self) -> Sequence[Segment]:
-        return [segment for part in self._parts.values() for segment in part.segments]
+        self.segments: Sequence[Segment] = [segment for part in parts.values() for segment in part.segments]
 
     def write(self, translations: Sequence[Segment]) -> bytes:
         changed: dict[str, bytes] = {}

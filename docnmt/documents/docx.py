@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby
 
 from docnmt.base.errors import DocnmtError
-from docnmt.documents.archive import PackageText, read_zip
+from docnmt.documents.archive import Archive, PackageText
 from docnmt.documents.outline import Outline
 from docnmt.documents.passages import Atom, Passage, Role, has_letters, trim
 from docnmt.documents.segment import FileText, Segment
@@ -198,9 +199,6 @@ def _merged(atoms: Sequence[RunAtom]) -> RunAtom:
     return RunAtom(Role.ALONE, atoms[0].start, atoms[-1].end, pieces=pieces)
 
 
-# --- looks -----------------------------------------------------------------------------------------------------------
-
-
 def _whole_runs(atoms: Sequence[RunAtom], first: int, last: int) -> tuple[int, int]:
     """Runs are written as a whole: what stands in the first and the last one with the text goes with it."""
     while 0 < first < last and atoms[first].run and atoms[first - 1].pieces[-1][0] is atoms[first].run:
@@ -340,7 +338,7 @@ def read(data: bytes, name: str, languages: tuple[str, str]) -> FileText:
     if data.startswith(_OLE):
         problem = "an old Word document (.doc) or one with a password"
         raise DocnmtError(f"{name}: {problem}\n  Save it as .docx without a password, then translate it.")
-    files = read_zip(data, name)
+    files = Archive(data, name)
     types = _types(files, name)
     if not any(kind.endswith(_MAIN) for kind in types.values()):
         problem = "not what its name says: no Word document is in the archive"
@@ -353,11 +351,12 @@ def read(data: bytes, name: str, languages: tuple[str, str]) -> FileText:
     for wanted in _WITH_TEXT:
         for part in sorted(part for part, kind in types.items() if kind.endswith(wanted)):
             xml = XmlBytes(files[part], f"{name} ({part})")
-            parts[part] = XmlText(xml, _title(xml) if wanted == _TITLE else _places(xml, code), outline)
+            places = partial(_title, xml) if wanted == _TITLE else partial(_places, xml, code)
+            parts[part] = XmlText(xml, places, outline)
     return PackageText(data, parts)
 
 
-def _types(files: dict[str, bytes], name: str) -> dict[str, str]:
+def _types(files: Mapping[str, bytes], name: str) -> dict[str, str]:
     """What each file in the archive is."""
     xml = XmlBytes(files.get(_TYPES, b"<none/>"), f"{name} ({_TYPES})")
     overrides = [element.attributes for element in xml.elements(frozenset(("types:Override",)), _NAMESPACES)]
@@ -382,17 +381,18 @@ def _places(xml: XmlBytes, code: frozenset[str]) -> Iterator[Place]:
     reader = ParagraphReader(xml, code)
     for outermost in xml.elements(frozenset(("w:p", "wp:docPr")), _NAMESPACES):
         known: dict[Segment, RunsPlace] = {}
+        found: list[Place] = []
         for element in outermost.walk():
             if element.name == "wp:docPr":
-                for attribute in ("title", "descr"):
-                    if alternative := AttributePlace.of(element, attribute, xml):
-                        yield alternative
+                alternatives = (AttributePlace.of(element, attribute, xml) for attribute in ("title", "descr"))
+                found += (alternative for alternative in alternatives if alternative)
             elif element.name == "w:p" and (place := reader.place(element)):
                 if _is_fallback(element) and place.segment in known:
                     known[place.segment].twins.append(place)
                 else:
                     known[place.segment] = place
-                    yield place
+                    found.append(place)
+        yield from found
 
 
 def _is_fallback(element: Element) -> bool:

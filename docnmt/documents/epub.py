@@ -6,12 +6,13 @@ import html
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from urllib.parse import unquote
 
 from docnmt.base.errors import DocnmtError
-from docnmt.documents.archive import read_zip, write_zip
+from docnmt.documents.archive import Archive, write_zip
 from docnmt.documents.html import Page, Reader, read_page
-from docnmt.documents.html_tokens import Token, attributes, decode, names, tokens
+from docnmt.documents.html_tokens import Token, Tokens, attributes, decode, names, tokens
 from docnmt.documents.runs import Edit
 from docnmt.documents.segment import Segment
 
@@ -58,7 +59,7 @@ class _Item:
 
 
 def read(data: bytes, name: str, languages: tuple[str, str]) -> Book:
-    files = read_zip(data, name)
+    files = Archive(data, name)
     if _CONTAINER not in files:
         raise DocnmtError(f"{name}: not an EPUB book: {_CONTAINER} is missing in it\n  Give the file its right name.")
     _refuse_encrypted(files, name)
@@ -87,7 +88,7 @@ class _Xml:
     def __init__(self, data: bytes, name: str):
         self._name = name
         self._mark, self.text, self._encoding = decode(data, name)
-        self.tokens = list(tokens(self.text, name, xml=True))
+        self.tokens = Tokens(tokens(self.text, name, xml=True))
 
     def tags(self, *wanted: str) -> Iterator[tuple[str, dict[str, str]]]:
         """The opening tags of these names, without their prefixes, and their attributes."""
@@ -108,7 +109,7 @@ class _Xml:
         return Page(self.text, self._encoding, self._mark, reader.found(), tuple(edits), self._name)
 
     def _contents(self, wanted: Sequence[str]) -> Iterator[Token]:
-        for token, content in zip(self.tokens, self.tokens[1:], strict=False):
+        for token, content in pairwise(self.tokens):
             if token.kind == "open" and token.name in wanted and content.kind == "text":
                 yield content
 

@@ -9,7 +9,18 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from docnmt.base.errors import DocnmtError
-from docnmt.documents.html_tokens import BLOCKS, Attribute, Token, attributes, decode, line_of, match, names, tokens
+from docnmt.documents.html_tokens import (
+    BLOCKS,
+    Attribute,
+    Token,
+    Tokens,
+    attributes,
+    decode,
+    line_of,
+    match,
+    names,
+    tokens,
+)
 from docnmt.documents.outline import Outline
 from docnmt.documents.runs import (
     TEMPLATE,
@@ -23,7 +34,7 @@ from docnmt.documents.runs import (
     rewritten,
     unlinked,
 )
-from docnmt.documents.segment import Mark, Segment
+from docnmt.documents.segment import MAX_IN_PARAGRAPH, Mark, Room, Segment
 
 LEFT_ALONE = names(
     "script style textarea pre code kbd samp var svg math rt rp xmp iframe noembed noframes object applet"
@@ -102,7 +113,9 @@ class Reader:
         self.edits: list[Edit] = []  # that say that the page is in the target language
 
     def found(self) -> tuple[Run, ...]:
+        room = Room(len(self._text), self._name)
         for run in self._runs:
+            room.add(run.segment)
             if _SURROGATE.search(run.segment.text):
                 place = f"{self._name}, line {line_of(self._text, run.start)}"
                 problem = f"bytes that are no {self._encoding.upper()}"
@@ -112,9 +125,8 @@ class Reader:
     def read(self, start: int, end: int) -> None:
         if hard_space := _HARD_SPACE.search(self._text, start, end):
             self._hard_space = hard_space[0]
-        found = list(tokens(self._text, self._name, self._xml, start, end))
+        found = Tokens(tokens(self._text, self._name, self._xml, start, end), start)
         ends, partners = match(found, self._xml)
-        pairs = {closing: opening + 1 for opening, closing in partners.items()}
         number = 0
         while number < len(found):
             token = found[number]
@@ -126,15 +138,15 @@ class Reader:
                 if token.name in LEFT_ALONE or _says_no(read):
                     following = ends[number]
                     self._leave_alone(token, found[following - 1].end, read)
-                elif token.name in ("sup", "sub", "a") and self._is_note(found, number, partners.get(number, 0)):
+                elif token.name in ("sup", "sub", "a") and self._is_note(found, number, partners[number]):
                     following = ends[number]
                     self._pieces.append(Piece(token.start, found[following - 1].end, wide=True))
                 else:
-                    self._read_tag(token, read, number + 1 if number in partners else 0)
+                    self._read_tag(token, read, number + 1 if partners[number] else 0)
             elif token.name in BLOCKS:
                 self._end_run()
             elif token.kind != "raw":
-                pair = pairs.get(number, 0)
+                pair = partners[number]
                 self._pieces.append(Piece(token.start, token.end, pair=pair, closing=pair > 0))
             number = following
         self._end_run()
@@ -200,6 +212,9 @@ class Reader:
         return False
 
     def _end_run(self) -> None:
+        if len(self._pieces) > 2 * MAX_IN_PARAGRAPH:
+            place = f"{self._name}, line {line_of(self._text, self._pieces[0].start)}"
+            raise DocnmtError(f"{place}: more than {MAX_IN_PARAGRAPH:,} tags in one paragraph\n  Part it into several.")
         if run := make_run(self._text, self._pieces, self._spell):
             self._runs.append(run)
         self._runs += self._later

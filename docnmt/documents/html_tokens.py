@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import codecs
 import re
+import sys
+from array import array
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, overload
 
 from docnmt.base.errors import DocnmtError
 
@@ -60,6 +62,37 @@ class Token(NamedTuple):
     end: int
     name: str = ""  # of a tag, in lower case; of pictures and formulas without the prefix that XML may give them
     empty: bool = False  # <x/>
+
+
+_KINDS = ("text", "cdata", "open", "close", "raw", "other")
+
+
+class Tokens(Sequence[Token]):
+    """The tokens of a page in little room: there may be one for every three bytes."""
+
+    def __init__(self, found: Iterable[Token], start: int = 0):
+        self._kinds, self._ends, self._names = bytearray(), array("q", [start]), list[str]()
+        for token in found:
+            self._kinds.append(_KINDS.index(token.kind) | token.empty << 7)
+            self._ends.append(token.end)
+            self._names.append(sys.intern(token.name))
+
+    def __len__(self) -> int:
+        return len(self._kinds)
+
+    @overload
+    def __getitem__(self, number: int) -> Token: ...
+
+    @overload
+    def __getitem__(self, number: slice) -> list[Token]: ...
+
+    def __getitem__(self, number: int | slice) -> Token | list[Token]:
+        if isinstance(number, slice):
+            return [self[each] for each in range(*number.indices(len(self)))]
+        kind = self._kinds[number]
+        number %= len(self)
+        where = self._ends[number], self._ends[number + 1]  # there is no gap between two
+        return Token(_KINDS[kind & 0x7F], *where, self._names[number], kind > 0x7F)
 
 
 class Attribute(NamedTuple):
@@ -232,7 +265,7 @@ _ENDED_BY: dict[str, tuple[tuple[str, ...], frozenset[str]]] = {
 class _Open:
     """The elements that are open. Every question about them takes the same time, however deep they are."""
 
-    def __init__(self, ends: dict[int, int]) -> None:
+    def __init__(self, ends: array[int]) -> None:
         self._ends = ends
         self._stack: list[tuple[str, int]] = []
         self._depths: dict[str, list[int]] = defaultdict(list)  # of the open elements of a name, the innermost last
@@ -267,10 +300,10 @@ class _Open:
             self.end(0, at)
 
 
-def match(tokens: Sequence[Token], xml: bool) -> tuple[dict[int, int], dict[int, int]]:
-    """By the number of each opening tag, the number of the token after its element; and of its closing tag, if any."""
-    ends: dict[int, int] = {}
-    partners: dict[int, int] = {}
+def match(tokens: Sequence[Token], xml: bool) -> tuple[array[int], array[int]]:
+    """By the number of each opening tag that of the token after its element. And of each tag with a partner: of an
+    opening one the number of the closing one, of a closing one the opening one's and 1 more; 0 of one that has none."""
+    ends, partners = (array("q", bytes(8 * len(tokens))) for _ in range(2))
     elements = _Open(ends)
     for number, token in enumerate(tokens):
         name = token.name
@@ -287,7 +320,7 @@ def match(tokens: Sequence[Token], xml: bool) -> tuple[dict[int, int], dict[int,
             if depth >= 0 and (name in BLOCKS or not elements.below_block(depth)):
                 opening = elements.end(depth, number)
                 ends[opening] = number + 1
-                partners[opening] = number
+                partners[opening], partners[number] = number, opening + 1
     elements.end_all(len(tokens))
     return ends, partners
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ from docnmt.documents.html import runs_in
 from docnmt.documents.markdown_blocks import Block, Blocks, starts_html
 from docnmt.documents.markdown_inline import PUNCTUATION, Inside, Line
 from docnmt.documents.runs import ADDRESS, Run, Spelling, is_readable, make_run, rewritten, unlinked
-from docnmt.documents.segment import Mark, Segment
+from docnmt.documents.segment import Mark, Room, Segment
 
 # ---- Text and marks written as Markdown that is read as just this text and these marks ----
 
@@ -212,36 +213,36 @@ _TAG_WITH_ATTRIBUTES = re.compile(r"<[A-Za-z][^\s>]*\s[^>]*=")
 _LINE_END = re.compile(r"\r\n?|\n")
 
 
-@dataclass(frozen=True, slots=True)
 class MarkdownText:
-    """A Markdown file that was read."""
+    """A Markdown file that was read. Its runs are found once more when it is written: the segments alone are kept."""
 
-    text: str
-    encoding: Encoding
-    runs: tuple[Run, ...]
+    def __init__(self, text: str, encoding: Encoding, name: str):
+        self._text, self._encoding, self._name = text, encoding, name
+        room = Room(len(text), name)
+        self.segments: Sequence[Segment] = [room.add(run.segment) for run in self._runs()]
 
-    @property
-    def segments(self) -> tuple[Segment, ...]:
-        return tuple(run.segment for run in self.runs)
+    def _runs(self) -> Iterator[Run]:
+        blocks = Blocks(self._text)
+        found = blocks.read()
+        reader = _Reader(self._text, self._name, frozenset(blocks.labels))
+        for block in found:
+            yield from reader.runs(block)
 
     def write(self, translations: Sequence[Segment]) -> bytes:
-        return self.encoding.encoded(rewritten(self.text, self.runs, translations))
+        return self._encoding.encoded(rewritten(self._text, list(self._runs()), translations))
 
 
 def read(data: bytes, name: str, languages: tuple[str, str]) -> MarkdownText:
     text, encoding = decoded(data, name)
     if "\0" in text:
         raise DocnmtError(f"{name}: not a Markdown text: it has zero bytes in it\n  Give the file its right name.")
-    blocks = Blocks(text)
-    found = blocks.read()
-    reader = _Reader(text, name, frozenset(blocks.labels))
-    return MarkdownText(text, encoding, tuple(run for block in found for run in reader.runs(block)))
+    return MarkdownText(text, encoding, name)
 
 
 class _Reader:
     def __init__(self, text: str, name: str, labels: frozenset[str]):
         self.text, self.labels, self._name = text, labels, name
-        self._line_starts = [0, *(end.end() for end in _LINE_END.finditer(text))]
+        self._line_starts = array("q", [0, *(end.end() for end in _LINE_END.finditer(text))])
 
     def column(self, place: int) -> int:
         return place - self._line_starts[bisect_right(self._line_starts, place) - 1]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+MAX_DEPTH = 100  # of quotes and lists inside each other; what goes deeper is text. As markdown-it has it
 _LINE = re.compile(r"[^\r\n]*+(?:\r\n?|\n|\Z)")
 _FRONT = re.compile(r"(---|\+\+\+)[ \t]*(?:\r\n?|\n)(.*?)(?:\r\n?|\n)(?:\1|\.\.\.)[ \t]*(?:\r\n?|\n|\Z)", re.DOTALL)
 _KEY = re.compile(r"^[\w\"'][^\r\n:=]*[:=]", re.MULTILINE)
@@ -166,7 +167,7 @@ class Blocks:
             in_paragraph = here and self._leaf == "paragraph"
             if in_paragraph and self._start_table(line):
                 return
-            new = self._container_at(line, in_paragraph)
+            new = self._container_at(line, in_paragraph) if matched < MAX_DEPTH else None
             if new is not None:
                 self._close(matched)
                 self._containers.append(new)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 from docnmt.base.errors import DocnmtError
-from docnmt.documents.archive import PackageText, read_zip
+from docnmt.documents.archive import Archive, PackageText
 from docnmt.documents.outline import Outline
 from docnmt.documents.segment import FileText
 from docnmt.documents.xml import Element, XmlBytes
@@ -35,7 +36,7 @@ _NOT_READ = frozenset(("office:annotation", "text:tracked-changes"))
 
 
 def read(data: bytes, name: str, languages: tuple[str, str]) -> FileText:
-    files = read_zip(data, name)
+    files = Archive(data, name)
     _check(files, name)
     parts = {}
     common = _Styles()
@@ -46,7 +47,7 @@ def read(data: bytes, name: str, languages: tuple[str, str]) -> FileText:
         if part in files:
             xml = XmlBytes(files[part], f"{name} ({part})")
             styles = _Styles(common)
-            parts[part] = XmlText(xml, _places(xml, styles), Outline(_NAMESPACES, _AROUND, styles.is_unseen))
+            parts[part] = XmlText(xml, partial(_places, xml, styles), Outline(_NAMESPACES, _AROUND, styles.is_unseen))
     return PackageText(data, parts)
 
 
@@ -76,7 +77,7 @@ class _Styles:
         return name == "text:span" and attributes.get("text:style-name", "") in self._unseen
 
 
-def _check(files: dict[str, bytes], name: str) -> None:
+def _check(files: Mapping[str, bytes], name: str) -> None:
     manifest = files.get("META-INF/manifest.xml")
     if manifest is not None:
         encryption = frozenset(("manifest:encryption-data",))

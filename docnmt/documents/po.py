@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from docnmt.base.errors import DocnmtError
 from docnmt.documents.messages import Message, message
 from docnmt.documents.plural_forms import PluralForms
-from docnmt.documents.segment import Segment
+from docnmt.documents.segment import Room, Segment
 from docnmt.documents.xliff import check_language
 
 # ---- gettext catalogues ----
@@ -250,21 +250,28 @@ class PoFile:
     def __init__(self, data: bytes, name: str, language: str):
         self._data, self._name, self._language = data, name, language
         self._text, self._encoding = decoded(data, name)
-        self._entries = read_entries(self._text, name)
-        header = header_fields(self._entries)
+        self._header = next((entry for entry in self._entries() if entry.is_header), None)
+        header = header_fields([self._header] if self._header else [])
         check_language(name, header.get("language", ""), language, "target")
         self._forms = PluralForms.parse(header.get("plural-forms", ""))
-        # Without that field gettext takes no plural form, and how many there are is not told.
-        known = self._forms is not None
-        self._items = [_item(entry, known) for entry in self._entries if not entry.is_header]
         self._newline = "\r\n" if "\r\n" in self._text else "\n"
         self._wrap = not self._has_long_lines()
-        self.segments: Sequence[Segment] = [s for item in self._items for m in item.messages for s in m.segments]
+        room = Room(len(data), name)
+        self.segments: Sequence[Segment] = [
+            room.add(segment) for item in self._items() for text in item.messages for segment in text.segments
+        ]
+
+    def _entries(self) -> Iterator[PoEntry]:
+        return _Reader(self._text, self._name).entries()
+
+    def _items(self) -> Iterator[_Item]:
+        """Found once more when the catalogue is written: until then the segments alone are kept."""
+        # Without Plural-Forms gettext takes no plural form, and how many there are is not told.
+        return (_item(entry, self._forms is not None) for entry in self._entries() if not entry.is_header)
 
     def _has_long_lines(self) -> bool:
         """Beyond the header, whose Plural-Forms many programs leave on a line of their own."""
-        header = next((entry for entry in self._entries if entry.is_header), None)
-        start = max(string.end for string in header.forms.values()) if header else 0
+        start = max(string.end for string in self._header.forms.values()) if self._header else 0
         return (
             re.compile(r'^(?:msg\S+ )?"(?=[^\n]{80})[^\n]* [^\n]*"', re.MULTILINE).search(self._text, start) is not None
         )
@@ -272,7 +279,7 @@ class PoFile:
     def write(self, translations: Sequence[Segment]) -> bytes:
         edits: list[Edit] = []
         start = 0
-        for item in self._items:
+        for item in self._items():
             new: list[str] = []
             for text in item.messages:
                 end = start + len(text.segments)
@@ -324,10 +331,9 @@ class PoFile:
 
     def _header_edits(self) -> list[Edit]:
         """The language, and in a template the charset, which the translation needs to be read at all."""
-        header = next((entry for entry in self._entries if entry.is_header), None)
-        if header is None:
+        if self._header is None:
             return []
-        string = header.forms[min(header.forms)]
+        string = self._header.forms[min(self._header.forms)]
         edits: list[Edit] = []
         charset, language = "charset=CHARSET", r'(?<=["n])Language: *(?=\\n)'
         for pattern, value in ((charset, "charset=UTF-8"), (language, f"Language: {self._language}")):

@@ -49,6 +49,40 @@ class FileText(Protocol):
         ...
 
 
+# ---- How much a file may hold ----
+
+# Each piece of a file takes memory by itself, however short it is: a few hundred bytes. So there may be as many as a
+# file of this size can have: then reading takes at most 12 times its size, and 64 MB (benchmarks/reading.py).
+MAX_TEXT = 1 << 26  # bytes of what is read, pictures aside: twenty long novels
+MAX_PARAGRAPH = 1_000_000  # characters
+MAX_IN_PARAGRAPH = 50_000  # marks, or elements of XML
+_ANYWAY, _BYTES = 50_000, 24  # pieces that a file of any size may have; beyond them one for so many bytes
+
+
+class Room:
+    """Counts the pieces of a file while it is read."""
+
+    def __init__(self, size: int, name: str):
+        self._left, self._name = _ANYWAY + size // _BYTES, name
+
+    def take(self, pieces: int = 1) -> None:
+        self._left -= pieces
+        if self._left < 0:
+            problem = "more sentences, marks or messages than a file of its size can have, nearly all of them tiny"
+            raise DocnmtError(f"{self._name}: {problem}\n  Split it into smaller files.")
+
+    def add(self, segment: Segment) -> Segment:
+        """A segment that was read."""
+        if len(segment.text) > MAX_PARAGRAPH:
+            problem = f"a paragraph of more than {MAX_PARAGRAPH:,} characters: {segment.text[:40]!r}..."
+            raise DocnmtError(f"{self._name}: {problem}\n  Part it into paragraphs.")
+        if len(segment.marks) > MAX_IN_PARAGRAPH:
+            problem = f"more than {MAX_IN_PARAGRAPH:,} tags in one paragraph: {segment.text[:40]!r}..."
+            raise DocnmtError(f"{self._name}: {problem}\n  Part it into paragraphs.")
+        self.take(1 + len(segment.marks))
+        return segment
+
+
 # ---- Which files are read as documents with a layout, and by which module ----
 
 # The module of this package that reads a kind: it has read(data, name, languages) -> FileText. `name` is the file's,
@@ -90,5 +124,7 @@ def read_document(data: bytes, name: str, languages: tuple[str, str] = ("", ""))
     kind = kind_of(name)
     if not kind:
         raise DocnmtError(f"{name}: not a kind of file that is known\n  Known are {', '.join(KINDS)}.")
+    if len(data) > MAX_TEXT and kind not in PACKED:
+        raise DocnmtError(f"{name}: more than {MAX_TEXT >> 20} MB\n  Split it into smaller files.")
     text: FileText = import_module(f"docnmt.documents.{kind}").read(data, name, languages)
     return text

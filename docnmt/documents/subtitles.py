@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.lines import decoded
 from docnmt.documents.inline import paired, with_marks
 from docnmt.documents.layout import columns, cut, width
-from docnmt.documents.segment import Mark, Segment
+from docnmt.documents.segment import Mark, Room, Segment
 from docnmt.text.sentences import split
 
 # ---- Subtitles, cue by cue: when each is shown, and what is said in it by whom ----
@@ -19,6 +19,11 @@ from docnmt.text.sentences import split
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _TIME = r"(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})[.,](\d{1,3})"
 _TIMING = re.compile(rf"[ \t]*{_TIME}[ \t]*-->[ \t]*{_TIME}(?!\d)")
+# A timing with a slip in it still is one: its line stays as it is, and what follows is a cue of its own.
+_NEARLY_TIME = r"(?=(?:[:.,;]?[ \t]?\d){5})[\d:.,; \t]+"
+_SLIP = re.compile(
+    rf"[ \t]*(?:{_NEARLY_TIME}[-–—=]{{0,3}}>|\S{{0,16}}[ \t]*-{{1,2}}>{_NEARLY_TIME}|{_TIME}[-–— \t]+{_TIME}\s*$)"
+)
 # <i>, <v Anna>, <00:01.500>, and what some players take from another format: {\an8}, {y:i}
 _CODE = r"</?[A-Za-z][^<>]*>|<[\d:.]+>|\{\\[^{}]*\}|\{[A-Za-z]:[^{}]*\}"
 _SPEAKER = r"(?:[-‐–—](?!-)|(?:>|&gt;){2,3})"
@@ -28,6 +33,7 @@ _NEXT_SPEAKER = re.compile(r"(?<=[.!?…»\"”])[ \t]+(?=[-‐–—][ \t]?(?P<
 _INSIDE = re.compile(rf"(?P<code>{_CODE}|[♪♫♬]+ *)|(?P<space>\s+)|(?P<entity>&(?:#?\w{{1,31}});)")
 _STYLE = re.compile(r"</?[ibu]>", re.IGNORECASE)
 _LETTER = re.compile(r"[^\W\d_]")
+_NO_ENTITIES: Mapping[int, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +54,7 @@ class Utterance:
     end: int
     text: str
     marks: tuple[Mark, ...]
-    entities: dict[int, str]  # how the characters were spelt that stood as entities
-    lines: tuple[str, ...]
+    entities: Mapping[int, str]  # how the characters were spelt that stood as entities
     speaker: bool  # a dash before it: somebody else speaks
     sung: bool
     shown: str  # the codes before it, styles aside: where it is shown, whose voice it is
@@ -63,18 +68,17 @@ def read_cues(text: str, name: str) -> list[Cue]:
     lines = [found.span() for found in _LINE.finditer(text)]
     contents = [text[start:end].rstrip("\r\n") for start, end in lines]
     web = text.startswith("WEBVTT")
-    timings = [(number, found) for number, line in enumerate(contents) if (found := _TIMING.match(line))]
+    timings = [number for number, line in enumerate(contents) if _is_timing(line)]
     if web:
-        timings = [(number, found) for number, found in timings if _begins_block(contents, number)]
-    if not timings:
+        timings = [number for number in timings if _begins_block(contents, number)]
+    if not any(_TIMING.match(contents[number]) for number in timings):
         first = next((number for number, line in enumerate(contents, 1) if line.strip()), 1)
         raise DocnmtError(
             f"{name}, line {first}: no subtitles: not one line has a timing\n"
             "  A cue has a line such as 00:00:01,000 --> 00:00:02,500 above its text."
         )
     cues: list[Cue] = []
-    following = [*(number for number, _ in timings[1:]), len(lines)]
-    for (number, timing), last in zip(timings, following, strict=True):
+    for number, last in zip(timings, [*timings[1:], len(lines)], strict=True):
         if last < len(lines) and contents[last - 1].strip().isdecimal():
             last -= 1  # the number of the next cue
         first = number + 1
@@ -84,8 +88,15 @@ def read_cues(text: str, name: str) -> list[Cue]:
             last -= 1
         start = lines[first][0] if first < len(lines) else len(text)
         end = lines[last - 1][0] + len(contents[last - 1]) if last > first else start
-        cues.append(Cue(number + 1, _seconds(timing, 1), _seconds(timing, 5), start, end))
+        timing = _TIMING.match(contents[number])
+        before = cues[-1].end if cues else 0.0
+        times = (_seconds(timing, 1), _seconds(timing, 5)) if timing else (before, before)
+        cues.append(Cue(number + 1, *times, start, end))
     return cues
+
+
+def _is_timing(line: str) -> bool:
+    return _TIMING.match(line) is not None or _SLIP.match(line) is not None
 
 
 def _begins_block(contents: list[str], number: int) -> bool:
@@ -132,7 +143,6 @@ def _utterance(text: str, cue: int, begin: int, end: int) -> Utterance:
         plain,
         marks,
         entities,
-        lines=tuple(line.strip() for line in re.split(r"[\r\n]+", text[start:end])),
         speaker=re.search(_SPEAKER, signs) is not None,
         sung=any(sign in signs for sign in "♪♫♬"),
         shown="".join(code for code in re.findall(_CODE, before) if not _STYLE.fullmatch(code)),
@@ -165,7 +175,7 @@ def _core(text: str, start: int, end: int) -> tuple[int, int]:
     return min(first, last), last
 
 
-def _plain(raw: str) -> tuple[str, tuple[Mark, ...], dict[int, str]]:
+def _plain(raw: str) -> tuple[str, tuple[Mark, ...], Mapping[int, str]]:
     text = ""
     marks: list[Mark] = []
     entities: dict[int, str] = {}
@@ -182,7 +192,7 @@ def _plain(raw: str) -> tuple[str, tuple[Mark, ...], dict[int, str]]:
             text += character
             if len(character) == 1:
                 entities[ord(character)] = found[0]
-    return text + raw[end:], paired(marks), entities
+    return text + raw[end:], paired(marks), entities or _NO_ENTITIES
 
 
 # ---- Subtitles (.srt ----
@@ -218,7 +228,8 @@ class Subtitles:
         self._newline = found[0] if found else "\n"
         self.cues = read_cues(self._text, name)
         self.runs = [_run(parts) for parts in self._joined(language)]
-        self.segments: Sequence[Segment] = [run.segment for run in self.runs]
+        room = Room(len(data), name)
+        self.segments: Sequence[Segment] = [room.add(run.segment) for run in self.runs]
 
     def _joined(self, language: str) -> Iterator[list[Utterance]]:
         spoken = [utterances(self._text, number, cue) for number, cue in enumerate(self.cues)]
@@ -283,7 +294,8 @@ class Subtitles:
             start += len(piece)
 
     def _lines(self, part: Utterance, text: str, marks: list[Mark]) -> str:
-        limit = max(LINE, *map(columns, part.lines))
+        lines = re.split(r"[\r\n]+", self._text[part.start : part.end])
+        limit = max(LINE, *(columns(line.strip()) for line in lines))
         characters = list(text)
         at = 0
         for line in cut(text, [1] * max(1, -(-columns(text) // limit)))[:-1]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from docnmt.base.errors import DocnmtError
 from docnmt.base.lines import Encoding, decoded
 from docnmt.documents.layout import columns
-from docnmt.documents.segment import Segment
+from docnmt.documents.segment import Room, Segment
 from docnmt.text.scripts import unspaced
 
 _LINE = re.compile(r"([^\r\n]*)(\r\n|\n|\r|\Z)")
@@ -49,24 +49,22 @@ class _Paragraph:
         return f"{self.ending}{self.prefix}".join(lines)
 
 
-@dataclass(frozen=True)
 class PlainText:
-    text: str
-    encoding: Encoding
-    paragraphs: Sequence[_Paragraph]
+    """A text that was read. Its paragraphs are found once more when it is written: the segments alone are kept."""
 
-    @property
-    def segments(self) -> list[Segment]:
-        return [Segment(paragraph.text) for paragraph in self.paragraphs]
+    def __init__(self, text: str, encoding: Encoding, name: str):
+        self._text, self._encoding = text, encoding
+        room = Room(len(text), name)
+        self.segments: Sequence[Segment] = [room.add(Segment(paragraph.text)) for paragraph in _paragraphs(text)]
 
     def write(self, translations: Sequence[Segment]) -> bytes:
         pieces, end = [], 0
-        for paragraph, segment in zip(self.paragraphs, translations, strict=True):
-            pieces.append(self.text[end : paragraph.start])
+        for paragraph, segment in zip(_paragraphs(self._text), translations, strict=True):
+            pieces.append(self._text[end : paragraph.start])
             unchanged = segment.text == paragraph.text
-            pieces.append(self.text[paragraph.start : paragraph.end] if unchanged else paragraph.wrapped(segment.text))
+            pieces.append(self._text[paragraph.start : paragraph.end] if unchanged else paragraph.wrapped(segment.text))
             end = paragraph.end
-        return self.encoding.encoded("".join([*pieces, self.text[end:]]))
+        return self._encoding.encoded("".join([*pieces, self._text[end:]]))
 
 
 def read(data: bytes, name: str, languages: tuple[str, str]) -> PlainText:
@@ -76,10 +74,15 @@ def read(data: bytes, name: str, languages: tuple[str, str]) -> PlainText:
             f"{name}: has zero bytes and is no plain text\n"
             "  Give the file its right ending; if it is UTF-16, save it with a byte order mark or as UTF-8."
         )
-    return PlainText(text, encoding, [p for p in _paragraphs(text) if _LETTER.search(p.text)])
+    return PlainText(text, encoding, name)
 
 
 def _paragraphs(text: str) -> Iterator[_Paragraph]:
+    """Those with words in them."""
+    return (paragraph for paragraph in _all_paragraphs(text) if _LETTER.search(paragraph.text))
+
+
+def _all_paragraphs(text: str) -> Iterator[_Paragraph]:
     block: list[_Line] = []
     for found in _LINE.finditer(text):
         line = found[1]

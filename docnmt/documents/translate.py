@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
+from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Protocol
 from docnmt.base.errors import DocnmtError
 from docnmt.documents.marks import Links, place
 from docnmt.documents.placeholders import Bare, counts, find, in_order, put_back, take_out, without
-from docnmt.documents.segment import FileText, Mark, Segment, read_document
+from docnmt.documents.segment import FileText, Mark, Room, Segment, read_document
 from docnmt.text.sentences import split
 
 LARGEST = 256 << 20  # bytes
@@ -108,12 +109,24 @@ class FileSentences(Sentences):
         self.languages = languages
         self.file: FileText = _read(data, name, languages)
         found: list[Sentence] = []
-        self.segments: list[tuple[Segment, int, str]] = []  # with its number of sentences, and the space after them
-        for segment in self.file.segments:
+        # Of each segment its number of sentences; and the space after them, where there is some.
+        self._counts, self._rests = array("q"), dict[int, str]()
+        segments = self.file.segments
+        room = Room(sum(len(segment.text) for segment in segments), name)
+        for number, segment in enumerate(segments):
             sentences, rest = sentences_of(segment, languages[0])
+            room.take(max(0, len(sentences) - 1))  # the first was counted with its segment
             found += sentences
-            self.segments.append((segment, len(sentences), rest))
+            self._counts.append(len(sentences))
+            if rest:
+                self._rests[number] = rest
         super().__init__(name, found)
+
+    @property
+    def segments(self) -> Iterator[tuple[Segment, int, str]]:
+        """Each with its number of sentences, and the space after them."""
+        for number, (segment, count) in enumerate(zip(self.file.segments, self._counts, strict=True)):
+            yield segment, count, self._rests.get(number, "")
 
     def blocks(self) -> Iterator[range]:
         """A file without sentences has a block, too: there is something to write."""

@@ -150,30 +150,46 @@ _BEGINNINGS = frozenset(_ENDINGS.values())
 _UNTRANSLATED = frozenset(("new", "needs-translation"))
 
 
+class _Units:
+    """The units of a file, gone through as often as needed."""
+
+    def __init__(self, xml: XmlBytes, languages: tuple[str, str]):
+        self._xml, self._languages = xml, languages
+        self._edits: list[Change] = []
+        self._told: dict[Element, str] = {}  # the elements that tell the target language, and how they spell that
+
+    def places(self) -> Iterator[Place]:
+        units = Units(self._xml, _inline, _link)
+        self._told = {}
+        for unit in self._xml.elements(_UNITS, _NAMESPACES):
+            holder, spelled = _language_holder(unit)
+            if holder not in self._told:
+                _check_languages(self._xml.name, holder, self._languages)
+            self._told[holder] = spelled
+            if unit.name == "unit":
+                for segment in unit.elements:
+                    if segment.name == "segment" and _is_translatable(unit):
+                        _add_segment(units, self._xml, segment)
+            elif _is_translatable(unit):
+                _add_unit(units, self._xml, unit)
+            yield from units.places
+            units.places.clear()
+        self._edits = units.edits
+
+    def edits(self) -> list[Change]:
+        missing = (item for item in self._told.items() if self._languages[1] and not item[0].attributes.get(item[1]))
+        told = [with_attribute(self._xml, holder, spelled, self._languages[1]) for holder, spelled in missing]
+        return [*self._edits, *told]
+
+
 def read(data: bytes, name: str, languages: tuple[str, str]) -> FileText:
     xml = XmlBytes(data, name)
-    units = Units(xml, _inline, _link)
-    told: dict[Element, str] = {}  # the elements that tell the target language, and how they spell that
-    for unit in xml.elements(_UNITS, _NAMESPACES):
-        holder, spelled = _language_holder(unit)
-        if holder not in told:
-            _check_languages(name, holder, languages)
-        told[holder] = spelled
-        if unit.name == "unit":
-            for segment in unit.elements:
-                if segment.name == "segment" and _is_translatable(unit):
-                    _add_segment(units, xml, segment)
-        elif _is_translatable(unit):
-            _add_unit(units, xml, unit)
+    units = _Units(xml, languages)
+    text = XmlText(xml, units.places, Outline(_NAMESPACES, added=frozenset(("target",))), units.edits)
     if xml.root is None or xml.root.name != "xliff":
         problem = "not what its name says: no <xliff> is in it"
         raise DocnmtError(f"{name}: {problem}\n  Export the texts as XLIFF once more.")
-    edits: list[Change] = []
-    if languages[1]:
-        missing = (item for item in told.items() if not item[0].attributes.get(item[1]))
-        edits = [with_attribute(xml, holder, spelled, languages[1]) for holder, spelled in missing]
-    outline = Outline(_NAMESPACES, added=frozenset(("target",)))
-    return XmlText(xml, units.places, outline, [*units.edits, *edits])
+    return text
 
 
 def _language_holder(unit: Element) -> tuple[Element, str]:

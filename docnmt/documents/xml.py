@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from xml.parsers import expat
 
 from docnmt.base.errors import DocnmtError
+from docnmt.documents.segment import MAX_IN_PARAGRAPH
 
 MAX_DEPTH = 250  # of elements inside each other; the deepest tables of real documents come to a few dozen
-_CHUNK = 1 << 20
+_CHUNK = 1 << 16  # all elements that end in it are in memory at once
 _XML = "http://www.w3.org/XML/1998/namespace"
 _DECLARED = re.compile(rb"""^<\?xml[^>]*?\sencoding\s*=\s*["']([A-Za-z][\w.-]*)["']""")
 _BYTE_ORDER = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be", b"<\0": "utf-16-le", b"\0<": "utf-16-be"}
@@ -152,6 +153,7 @@ class _Builder:
         self._inside = 0  # how many of those around are wanted ones or in a wanted one
         self._section: list[str] | None = None
         self._section_start = 0
+        self._nodes = 0  # in the wanted element at hand
         self._unended: tuple[Element | Text | Aside, str] | None = None
         self.parser = parser = expat.ParserCreate(namespace_separator=" ")
         parser.StartElementHandler = self._start_tag
@@ -184,6 +186,7 @@ class _Builder:
         element = Element(self._short(name), named, parent, here)
         self.root = self.root or element
         if self._inside and parent:
+            self._count()
             parent.children.append(element)
         self._inside += bool(self._inside) or element.name in self._wanted
         self._around.append(element)
@@ -195,6 +198,7 @@ class _Builder:
         element = self._around.pop()
         element.outer = here
         self._inside -= bool(self._inside)
+        self._nodes = self._nodes if self._inside else 0
         self._unended = element, "end"
 
     def _text(self, text: str) -> None:
@@ -222,7 +226,14 @@ class _Builder:
         if self._inside:
             self._add(Aside(here))
 
+    def _count(self) -> None:
+        self._nodes += 1
+        if self._nodes > MAX_IN_PARAGRAPH:
+            problem = f"more than {MAX_IN_PARAGRAPH:,} elements in one paragraph"
+            raise _bad(self._name, problem, "Part it into paragraphs.", self.parser.CurrentLineNumber)
+
     def _add(self, child: Text | Aside) -> None:
+        self._count()
         self._around[-1].children.append(child)
         self._unended = child, "end"
 

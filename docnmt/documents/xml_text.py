@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
 from docnmt.documents.outline import Outline
 from docnmt.documents.passages import Atom, Passage, Role, has_letters, trim
-from docnmt.documents.segment import Segment
+from docnmt.documents.segment import Room, Segment
 from docnmt.documents.xml import Aside, Element, Text, XmlBytes
 
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
@@ -131,24 +132,37 @@ class AttributePlace:
 
 
 class XmlText:
-    """An XML file that was read."""
+    """An XML file that was read. Its places are found once more when it is written: until then, and for a file of any
+    size, the segments alone are kept."""
 
-    def __init__(self, xml: XmlBytes, places: Iterable[Place], outline: Outline, edits: Sequence[Change] = ()):
-        """`edits` are made along with any change."""
-        self._xml, self._edits, self._outline = xml, edits, outline
-        self._places = sorted(places, key=lambda place: place.start)
-
-    @property
-    def segments(self) -> Sequence[Segment]:
-        return [place.segment for place in self._places]
+    def __init__(
+        self,
+        xml: XmlBytes,
+        places: Callable[[], Iterator[Place]],
+        outline: Outline,
+        edits: Callable[[], Sequence[Change]] = lambda: (),
+    ):
+        """`edits` are made along with any change; they are asked for when the places were found."""
+        self._xml, self._places, self._outline, self._edits = xml, places, outline, edits
+        room = Room(len(xml.data), xml.name)
+        starts, found = array("q"), []
+        for place in places():
+            starts.append(place.start)
+            found.append(room.add(place.segment))
+        self._order = array("q", sorted(range(len(found)), key=starts.__getitem__))  # a note may stand before its text
+        self.segments: Sequence[Segment] = [found[number] for number in self._order]
 
     def write(self, translations: Sequence[Segment]) -> bytes:
-        pairs = zip(self._places, translations, strict=True)
-        changes = [change for place, new in pairs for change in place.changes(new, self._xml)]
+        if len(translations) != len(self.segments):
+            raise ValueError(f"{len(translations)} translations for {len(self.segments)} segments")
+        new = dict(zip(self._order, translations, strict=True))
+        changes = [
+            change for number, place in enumerate(self._places()) for change in place.changes(new[number], self._xml)
+        ]
         if not changes:
             return self._xml.data
-        new = _changed(self._xml.data, [*changes, *self._edits])
-        return self._outline.checked(self._xml.data, new, self._xml.name)
+        written = _changed(self._xml.data, [*changes, *self._edits()])
+        return self._outline.checked(self._xml.data, written, self._xml.name)
 
 
 def _changed(data: bytes, changes: list[Change]) -> bytes:

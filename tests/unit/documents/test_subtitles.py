@@ -17,6 +17,7 @@ from docnmt.base.errors import DocnmtError
 from docnmt.documents import read_document
 from docnmt.documents.layout import columns, cut
 from docnmt.documents.segment import Segment
+from docnmt.documents.subtitles import read_cues
 
 SRT = """1
 00:00:01,000 --> 00:00:03,000
@@ -343,3 +344,34 @@ def test_a_mark_of_a_run_stays_in_its_cue() -> None:
     moved = replace(first, text=first.text.upper(), marks=tuple(replace(mark, at=0) for mark in first.marks))
     new = file.write([moved, *file.segments[1:]]).decode()
     assert "03,100 --> 00:00:05,000\n<i></i>IL FAISAIT" in new
+
+
+SLIPS = [
+    "00:00:02,000 --> 00:0003,000",
+    "00:00:02,000 -->",
+    "00:00:02,000 -> 00:00:03,000",
+    "00:00:02,000 > 00:00:03,000",
+    "00:00:02;000 --> 00:00:03;000",
+    "0:00:02,000  --> 00;00:03,000",
+    "00:00:02,000 – 00:00:03,000",
+    "x0:00:02,000 --> 00:00:03,000",
+    "00:00:02,0 00 --> 00:00:03,000",
+    "--> 00:00:03,000",
+]
+
+
+@pytest.mark.parametrize("slip", SLIPS)
+def test_a_cue_with_a_slip_in_its_timing_stays_a_cue(slip: str) -> None:
+    """Its text is not said in the cue before, and its timing is left as it is."""
+    cues = [f"{n}\n00:00:0{n},000 --> 00:00:0{n},900\nC'est le mot {word}.\n" for n, word in ((1, "un"), (3, "trois"))]
+    text = f"{cues[0]}\n2\n{slip}\nC'est le mot deux.\n\n{cues[1]}"
+    file = read_document(text.encode(), "x.srt")
+    assert [segment.text for segment in file.segments] == [f"C'est le mot {n}." for n in ("un", "deux", "trois")]
+    new = file.write([replace(segment, text="It is a word.") for segment in file.segments]).decode()
+    assert new == re.sub("C'est le mot .*", "It is a word.", text)
+
+
+@pytest.mark.parametrize("line", ["A --> B", "=> 5", "Il est 12:30 -> midi", "5 > 3", "2019 - 2020"])
+def test_words_with_arrows_are_no_timings(line: str) -> None:
+    text = f"1\n00:00:01,000 --> 00:00:02,000\nC'est dit :\n{line}\n"
+    assert len(read_cues(text, "x.srt")) == 1
