@@ -118,7 +118,8 @@ def draw(systems: Sequence[System], folder: Path) -> None:
     ]
     _bar_chart(plt, groups(items), bars, "percent right", folder / "probes-by-class.svg")
     distances = np.array([item.get("distance") or 0 for item in items])
-    told = {"the sentence itself tells": distances == 0, "1 sentence back": distances == 1, "2 or more": distances > 1}
+    parts = {"the sentence itself tells": distances == 0, "1 sentence back": distances == 1, "2 or more": distances > 1}
+    told = {name: members for name, members in parts.items() if members.any()}
     _bar_chart(plt, told, bars, "percent right", folder / "probes-by-distance.svg")
 
 
