@@ -102,7 +102,6 @@ def beam_search(
     if constraints is not None:
         limits, rewarded = constraints.begin(limits)
     results = [rule(rule.pool(nbest, beam), limit, alpha, most) for limit, most in zip(limits, rewarded, strict=True)]
-    end = eos if state.words is None else int((state.words == eos).nonzero())
     alive = torch.arange(len(results), device=device)  # which sentence each group of the batch is
     starts = beam * torch.arange(len(results), device=device)[:, None]  # each group's first row
     scores = torch.full((len(results), beam), -torch.inf, device=device)  # log-probabilities, [alive, beam]
@@ -112,13 +111,15 @@ def beam_search(
     room = torch.full((len(results), 1), beam, device=device)  # hypotheses that each may still go on with, [alive, 1]
     for length in range(1, max(limits, default=0) + 1):
         logits = state.logits(words)  # [alive * beam, words]
-        if lengths is not None:
-            logits[:, end] = -torch.inf
+        if lengths is not None and state.words is None:
+            logits[:, eos] = -torch.inf
+        elif lengths is not None and state.words is not None:
+            logits.unflatten(0, (-1, beam)).masked_fill_((state.words == eos)[:, None], -torch.inf)
         if constraints is None:
             # Beside the candidates, as many as can be forbidden: one of each forbidden word for each hypothesis.
             count = rule.candidates(beam)
             best, origin, word = best_continuations(logits, scores, count + beam * len(forbidden))
-            word = word if state.words is None else state.words[word]
+            word = word if state.words is None else state.words.gather(1, word)
             if forbidden:
                 best, origin, word = _without(forbidden, best, origin, word, count)
             if rule.narrows:

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from docnmt.data.packing import Contexts, History, Packed, Segments
 from docnmt.engine import native as c
 from docnmt.engine.layers import Norm, PackedContextAttention, PackedDecoderLayer, PackedEncoderLayer, keys_and_values
-from docnmt.engine.matrices import IN_C, Int8Matrix, Matrix, Softmax
+from docnmt.engine.matrices import IN_C, Int8Matrix, Listed, Matrix, Softmax
 from docnmt.engine.memory import Attended, WordPool
 from docnmt.engine.native import ACTIVATIONS, LANES, Accelerator, Keys, accelerator
 from docnmt.engine.shortlist import Shortlist
@@ -165,8 +165,7 @@ class SlottedPool:
 class Memory(NamedTuple):
     source: Attended | Slotted
     context: Attended | Slotted | None
-    softmax: Matrix
-    words: Tensor | None  # which the softmax is over, where not all
+    softmax: Matrix | Listed
 
 
 class Engine:
@@ -227,12 +226,11 @@ class Engine:
                 partial(self._among_words, segments=segments),
                 to_context and partial(to_context, layer=n),
             )
-        softmax, words = self.softmax.whole, None
+        softmax: Matrix | Listed = self.softmax.whole
         if self.shortlist is not None:
             rows = source.tokens.split(segments.lengths.tolist())
-            words = torch.from_numpy(self.shortlist.candidates([row.numpy() for row in rows]))
-            softmax = self.softmax.over(words)
-        return Memory(self._for_decoder(self.source_memory(s), segments), to_decoder, softmax, words)
+            softmax = self.softmax.listed([torch.from_numpy(self.shortlist.candidates(row.numpy())) for row in rows])
+        return Memory(self._for_decoder(self.source_memory(s), segments), to_decoder, softmax)
 
     def _represent(self, context: Contexts) -> tuple[Tensor, Segments]:
         """C, [context tokens, width], one segment for each sentence of the batch"""
@@ -281,11 +279,9 @@ class Engine:
 class EngineState:
     """The decoder's hypotheses in flight, as beam search asks for them."""
 
-    words: Tensor | None
-
     def __init__(self, engine: Engine, memory: Memory, beam: int):
         self.engine, self.memory, self.beam, self.step = engine, memory, beam, 0
-        self.words = memory.words
+        self.room: Tensor | None = None  # for the scores of all words
         layers, sentences = len(engine.decoder), memory.source.sentences
         self.pool: WordPool | SlottedPool
         if engine.accelerator is None:
@@ -293,15 +289,25 @@ class EngineState:
         else:
             self.pool = SlottedPool(layers, sentences, beam, engine.heads, engine.width, engine.accelerator)
 
+    @property
+    def words(self) -> Tensor | None:
+        softmax = self.memory.softmax
+        return softmax.words if isinstance(softmax, Listed) else None
+
     def logits(self, words: Tensor) -> Tensor:
-        engine, (source, context, softmax, _) = self.engine, self.memory
+        engine, (source, context, softmax) = self.engine, self.memory
         t = engine.target_embedding.at(words, self.step)
         self.pool.make_room()
         self.step += 1
         if engine.compiled is not None:
             assert isinstance(self.pool, SlottedPool) and isinstance(source, Slotted)
             assert not isinstance(context, Attended)
-            return softmax(engine.compiled(t, self.pool, source, context))
+            t = engine.compiled(t, self.pool, source, context)
+            if isinstance(softmax, Int8Matrix):
+                # Many megabytes, which the system would hand out and take back at every step.
+                self.room = t.new_empty(len(t), softmax.packed.outputs) if self.room is None else self.room[: len(t)]
+                return softmax(t, self.room)
+            return softmax(t)
         for n, layer in enumerate(engine.decoder):
             t = layer(
                 t,
@@ -315,8 +321,9 @@ class EngineState:
         self.pool.reorder(rows)
 
     def keep(self, sentences: Tensor) -> None:
-        source, context, softmax, words = self.memory
-        self.memory = Memory(source.of(sentences), None if context is None else context.of(sentences), softmax, words)
+        source, context, softmax = self.memory
+        softmax = softmax.of(sentences) if isinstance(softmax, Listed) else softmax
+        self.memory = Memory(source.of(sentences), None if context is None else context.of(sentences), softmax)
         self.pool.keep(sentences)
 
 

@@ -6,10 +6,13 @@ Without the accelerator the same rounded weights are multiplied in float32.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from docnmt.engine.native import ACTIVATIONS as IN_C
 from docnmt.engine.native import DEPTH, Accelerator, Packed, accelerator, dequantize, quantize
@@ -61,9 +64,9 @@ class Int8Matrix:
     def __init__(self, fast: Accelerator, packed: Packed, activation: str):
         self.fast, self.packed, self.activation = fast, packed, activation
 
-    def __call__(self, x: Tensor) -> Tensor:
+    def __call__(self, x: Tensor, out: Tensor | None = None) -> Tensor:
         if self.activation in IN_C:
-            return self.fast.product(self.packed, x, self.activation)
+            return self.fast.product(self.packed, x, self.activation, out)
         return ACTIVATIONS[self.activation](self.fast.product(self.packed, x))
 
 
@@ -84,3 +87,30 @@ class Softmax:
         if isinstance(self.rows, QuantizedRows):
             return self.rows.matrix(bias, chosen=words)
         return FloatMatrix(self.rows if words is None else self.rows[words], bias)
+
+    def listed(self, words: Sequence[Tensor]) -> Listed:
+        """Over the words of each sentence's shortlist, in their order."""
+        ids = pad_sequence(list(words), batch_first=True, padding_value=-1)
+        united = torch.cat(list(words)).unique()
+        ids, none = ids.clamp(min=0), ids < 0
+        columns = torch.searchsorted(united, ids).masked_fill_(none, 0)
+        return Listed(self.over(united), ids, columns, none)
+
+
+class Listed(NamedTuple):
+    """What each sentence of a batch may write. One product scores the words of all, which is faster than one for each
+    sentence; of these a sentence sees its own, side by side, so that nothing depends on the sentences beside it."""
+
+    matrix: Matrix
+    words: Tensor  # of each sentence, [sentences, most]
+    columns: Tensor  # where the product has them
+    none: Tensor  # True behind a sentence's last word
+
+    def __call__(self, t: Tensor) -> Tensor:
+        """[rows, width] -> [rows, most]"""
+        scores = self.matrix(t).unflatten(0, (len(self.words), -1))  # [sentences, beam, words of all]
+        own = scores.gather(2, self.columns[:, None].expand(-1, scores.shape[1], -1))
+        return own.masked_fill_(self.none[:, None], -torch.inf).flatten(0, 1)
+
+    def of(self, sentences: Tensor) -> Listed:
+        return self._replace(words=self.words[sentences], columns=self.columns[sentences], none=self.none[sentences])

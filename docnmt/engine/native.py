@@ -252,10 +252,12 @@ class Accelerator:
         bias = torch.zeros(outputs + room, dtype=torch.float32) if bias is None else F.pad(bias, (0, room))
         return Packed(panels, scales, bias, sums, inputs, outputs)
 
-    def product(self, by: Packed, x: Tensor, activation: str = "") -> Tensor:
-        """[rows, inputs] -> [rows, outputs]"""
+    def product(self, by: Packed, x: Tensor, activation: str = "", out: Tensor | None = None) -> Tensor:
+        """[rows, inputs] -> [rows, outputs], put into `out` where that is given"""
         x = x.contiguous()
-        rows, out = len(x), x.new_empty(len(x), by.outputs)
+        rows, out = len(x), x.new_empty(len(x), by.outputs) if out is None else out
+        if out.shape != (rows, by.outputs) or not out.is_contiguous():
+            raise ValueError(f"no room for {rows} x {by.outputs} numbers: {tuple(out.shape)}")
         room = torch.empty(self.functions.int8_room(*_longs(rows, by.inputs)), dtype=torch.uint8)
         numbers = _longs(by.inputs, rows, ACTIVATIONS[activation])
         self.functions.int8_product(byref(by.structure), *_pointers(x), *numbers, *_pointers(room, out))

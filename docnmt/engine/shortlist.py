@@ -1,4 +1,4 @@
-"""A vocabulary shortlist: the target pieces that a batch of source sentences can need, so that no others are scored."""
+"""A vocabulary shortlist: the target pieces that a source sentence can need, so that no others are scored."""
 
 from __future__ import annotations
 
@@ -233,14 +233,10 @@ class Shortlist:
 
     def __init__(self, always: NDArray, lexicon: NDArray):
         self.always, self.lexicon = always.astype(np.int32), lexicon.astype(np.int32)
-        self.everywhere = np.zeros(1 + max(self.always.max(initial=0), self.lexicon.max(initial=0)), bool)
-        self.everywhere[self.always] = True
 
-    def candidates(self, sources: Iterable[Sequence[int]]) -> NDArray[np.int64]:
-        """The target pieces for a batch of source sentences, in the order of their ids."""
-        wanted = self.everywhere.copy()
-        wanted[self.lexicon[np.unique(np.concatenate([*sources]))]] = True
-        return np.flatnonzero(wanted)
+    def candidates(self, source: Sequence[int] | NDArray) -> NDArray[np.int64]:
+        """The target pieces for a source sentence, in the order of their ids."""
+        return np.unique(np.concatenate([self.always, self.lexicon[source].ravel()])).astype(np.int64)
 
     def write(self, folder: Path) -> None:
         """Into a model folder."""
@@ -329,51 +325,54 @@ def _spelt(source: Subwords, target: Subwords) -> Iterator[list[int]]:
 
 # What a shortlist leaves out: how many pieces of given translations are among the candidates of their sources.
 
-BATCH = 32  # sentences: they share their candidates
+BATCH = 32  # sentences, whose candidates are scored together
 
 
 @dataclass(frozen=True)
 class Coverage:
     covered: float  # share of the translations' pieces
-    size: float  # candidates of a batch, on average
+    size: float  # candidates of a sentence, on average
+    together: float  # of BATCH sentences
 
 
-def coverage(shortlist: Shortlist, pairs: TrainingPairs, batch: int) -> Coverage:
+def coverage(shortlist: Shortlist, pairs: TrainingPairs) -> Coverage:
     """In batches of sentences of about one length, as they are translated."""
     if not len(pairs.target.tokens):
         raise DocnmtError("there are no translations to look at\n  Give a corpus with sentence pairs.")
-    sources, targets = pairs.source.sentences(), pairs.target.sentences()
+    candidates = [shortlist.candidates(source) for source in pairs.source.sentences()]
+    covered = sum(
+        int(np.isin(target, own).sum()) for target, own in zip(pairs.target.sentences(), candidates, strict=True)
+    )
     order = np.argsort(pairs.source.lengths, kind="stable")
-    groups = [order[i : i + batch] for i in range(0, len(order), batch)]
-    covered = size = 0
-    for group in groups:
-        candidates = shortlist.candidates([sources[i] for i in group])
-        covered += int(np.isin(np.concatenate([targets[i] for i in group]), candidates).sum())
-        size += len(candidates)
-    return Coverage(covered / len(pairs.target.tokens), size / len(groups))
+    groups = [order[i : i + BATCH] for i in range(0, len(order), BATCH)]
+    together = [len(np.unique(np.concatenate([candidates[i] for i in group]))) for group in groups]
+    return Coverage(
+        covered / len(pairs.target.tokens), float(np.mean([*map(len, candidates)])), float(np.mean(together))
+    )
 
 
 def coverage_table(shortlists: Iterable[tuple[int, Shortlist]], pairs: TrainingPairs, chosen: int) -> Table:
     """A row for each shortlist, under its number of candidates for a source piece; the chosen one stands out."""
-    names = [f"{of}: {what}" for of in ("one sentence", f"{BATCH} sentences") for what in ("covered", "candidates")]
-    table = Table("Pieces of the references that the shortlist has", [Column(n) for n in ("translations", *names)])
+    names = ("translations", "covered", "candidates", f"of {BATCH} sentences")
+    table = Table("Pieces of the references that the shortlist has", [Column(name) for name in names])
     for candidates, shortlist in shortlists:
-        alone, together = coverage(shortlist, pairs, 1), coverage(shortlist, pairs, BATCH)
-        cells = [f"{candidates}"]
-        cells += [text for c in (alone, together) for text in (f"{100 * c.covered:.2f} %", f"{c.size:,.0f}")]
+        found = coverage(shortlist, pairs)
+        cells = [f"{candidates}", f"{100 * found.covered:.2f} %", f"{found.size:,.0f}", f"{found.together:,.0f}"]
         table.add(*cells, strong=range(len(cells)) if candidates == chosen else ())
         table.figures.append(
             {
                 "candidates": candidates,
                 "written": candidates == chosen,
                 "frequent": len(shortlist.always),
-                "sentence": {"covered": alone.covered, "pieces": alone.size},
-                f"batch_of_{BATCH}": {"covered": together.covered, "pieces": together.size},
+                "covered": found.covered,
+                "pieces": found.size,
+                f"pieces_of_{BATCH}": found.together,
             }
         )
     table.notes = [
         f"{pairs}, {len(pairs.target.tokens):,} pieces.",
         f"Translations: how many a source piece has beside the frequent pieces. The shortlist written has {chosen}.",
+        f"Candidates are those of a sentence; {BATCH} sentences of one length have so many together.",
         "References translate freely at times: of what a model writes, the shortlist has more.",
     ]
     return table

@@ -16,10 +16,13 @@ from docnmt.model.transformer import DocumentTransformer, Memory
 class State(Protocol):
     """What beam search asks of a decoder: `sentences` x `beam` hypotheses in flight, row r of sentence r // beam."""
 
-    words: Tensor | None  # which the logits are of, where not of the whole vocabulary
+    @property
+    def words(self) -> Tensor | None:
+        """Which the logits are of, [sentences, words], where not of the whole vocabulary."""
 
     def logits(self, words: Tensor) -> Tensor:
-        """The last word of each hypothesis, [rows] -> scores of all words for the next one, [rows, vocabulary]"""
+        """The last word of each hypothesis, [rows] -> scores of all words for the next one, [rows, vocabulary], which
+        the next call may overwrite"""
 
     def reorder(self, rows: Tensor) -> None:
         """Row r goes on from what row rows[r] was."""

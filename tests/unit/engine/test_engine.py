@@ -74,7 +74,7 @@ class Only:
     def __init__(self, words):
         self.words = np.array(sorted(words))
 
-    def candidates(self, sources):
+    def candidates(self, source):
         return self.words
 
 
@@ -228,6 +228,26 @@ def test_words_come_from_the_shortlist_alone():
     assert found and found <= allowed
     beyond = {w for s in search(engine.without_shortlist, sources, contexts, nbest=4) for h in s for w in h.tokens}
     assert not beyond <= allowed
+
+
+class OfItsWords:
+    """A shortlist that gives every source word a few words of its own."""
+
+    def candidates(self, source):
+        return np.unique([EOS, *(4 + (word * step) % (TARGET_WORDS - 4) for word in source for step in (1, 3))])
+
+
+@pytest.mark.parametrize("int8", [False, pytest.param(True, marks=needs_int8)])
+def test_with_a_shortlist_a_sentence_is_translated_the_same_whatever_is_beside_it(int8):
+    engine = Engine(make_model(heads=2), int8, OfItsWords())
+    sources, contexts = samples(23, SOURCE_WORDS)
+    together = search(engine, sources, contexts, nbest=4)
+    alone = [search(engine, [s], [c], nbest=4)[0] for s, c in zip(sources, contexts, strict=True)]
+    assert written(together) == written(alone)
+    for source, found in zip(sources, together, strict=True):
+        assert {word for h in found for word in h.tokens} <= set(OfItsWords().candidates(source).tolist())
+    if int8:  # to the bit: no row of a product depends on another
+        assert [h.score for s in together for h in s] == [h.score for s in alone for h in s]
 
 
 # ---- the translator's use of it ----

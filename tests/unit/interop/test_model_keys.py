@@ -177,7 +177,7 @@ def test_an_int8_product_with_an_activation(activation):
 
 def test_a_shortlist_takes_its_part_of_the_bias():
     class Only:
-        def candidates(self, sources):
+        def candidates(self, source):
             return torch.tensor([EOS, 4, 9, 11]).numpy()
 
     model, (sources, contexts) = shake(make_model(**MARIANS), 1), samples()
