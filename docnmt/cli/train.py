@@ -39,6 +39,7 @@ def add(verbs: Verbs) -> None:
     add_recipe(train)
     train.add_argument("--step", choices=("sentence", "document"), help="run one of the steps alone")
     train.add_argument("--skip-bad", action="store_true", help="skip and count bad places instead of stopping")
+    train.add_argument("--dry-run", action="store_true", help="measure an update: time, memory; train nothing")
     add_set(train)
     train.set_defaults(run=run_train)
 
@@ -68,6 +69,12 @@ def run_train(options: argparse.Namespace) -> None:
     steps = (options.step,) if options.step else ("sentence", "document") if recipe.context.active else ("sentence",)
     if recipe.document.start_from and not options.step:
         steps = ("document",)  # what step 2 starts from is given, so there is no step 1 to run
+    if options.dry_run:
+        from rich.console import Console
+
+        from docnmt.experiments.training_cost import estimate
+
+        return estimate(recipe, steps).print(Console())
     try:
         train(recipe, steps, Progress())
     finally:

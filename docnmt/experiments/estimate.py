@@ -108,10 +108,10 @@ class Sentences:
     def count(self) -> int:
         return max(1, SAMPLE_TOKENS // self.tokens)
 
-    def batch(self, device: torch.device) -> Batch:
-        contexts = None if self.context is None else [self.context] * self.count
-        sources, targets = [[*self.source, EOS]] * self.count, [self.target] * self.count
-        return make_batch(sources, contexts, targets, BOS, EOS, device)
+    def batch(self, device: torch.device, tokens: int = SAMPLE_TOKENS) -> Batch:
+        count = max(1, tokens // self.tokens)
+        contexts = None if self.context is None else [self.context] * count
+        return make_batch([[*self.source, EOS]] * count, contexts, [self.target] * count, BOS, EOS, device)
 
 
 class Stopwatch:
@@ -139,7 +139,7 @@ class Stopwatch:
         alike = replace(Recipe(), model=recipe.model, context=read, hardware=recipe.hardware, seed=int(frozen))
         if alike not in self._known:
             self._known[alike] = self._sentence_seconds(recipe, read, frozen)
-        sentences = step.batch_tokens * step.accumulation / self._sentences(recipe, filling).tokens
+        sentences = step.batch_tokens * step.accumulation / self.sentences(recipe, filling).tokens
         known = self._known[alike]
         return known and known * sentences
 
@@ -162,8 +162,8 @@ class Stopwatch:
                 torch.cuda.synchronize()
             return (time.perf_counter() - started) / (sentences.tokens * sentences.count)
 
-        usual = self._sentences(recipe, context)
-        samples = [self._sentences(recipe, context, length) for length in LENGTHS]
+        usual = self.sentences(recipe, context)
+        samples = [self.sentences(recipe, context, length) for length in LENGTHS]
         rates: list[float] = []
         with suppress(torch.OutOfMemoryError):
             seconds_a_token(usual)  # warms up
@@ -174,7 +174,7 @@ class Stopwatch:
                     break
         return Range(min(rates), max(rates)) * usual.tokens if len(rates) >= len(LENGTHS) else None
 
-    def _sentences(self, recipe: Recipe, context: ContextConfig, length: float = 1.0) -> Sentences:
+    def sentences(self, recipe: Recipe, context: ContextConfig, length: float = 1.0) -> Sentences:
         """Of the usual length or a multiple of it, with all the context that the system takes."""
         shape, random = self.shape.longer(length), torch.Generator().manual_seed(1)
 

@@ -72,10 +72,7 @@ def train(recipe: Recipe, steps: tuple[str, ...], progress: Progress, folder: Pa
     group = join_group(device)
     if not group.first:
         progress = Progress(quiet=True)
-    if "document" in steps:
-        _check_document_step(recipe)
-    if "document" in steps and "sentence" not in steps:
-        recipe = _with_model_of(recipe, _start_folder(recipe))
+    recipe = settled(recipe, steps)
     if group.first:  # the others find it prepared
         prepared = prepare(recipe, progress)
     group.wait()
@@ -86,6 +83,13 @@ def train(recipe: Recipe, steps: tuple[str, ...], progress: Progress, folder: Pa
     for step in steps:
         folders[step] = sentence_step(run) if step == "sentence" else document_step(run)
     return folders
+
+
+def settled(recipe: Recipe, steps: tuple[str, ...]) -> Recipe:
+    """The recipe as these steps take it: looked through, and with the sizes of the model that step 2 starts from."""
+    if "document" in steps:
+        _check_document_step(recipe)
+    return _with_model_of(recipe, _start_folder(recipe)) if steps == ("document",) else recipe
 
 
 def _check_document_step(recipe: Recipe) -> None:

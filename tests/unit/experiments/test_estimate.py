@@ -127,18 +127,18 @@ def test_where_sentences_are_the_same_in_each_update_a_longer_context_takes_long
 def test_a_batch_has_the_sentences_and_contexts_that_the_recipe_means():
     watch = Stopwatch(SHAPE)
     device = torch.device("cpu")
-    assert watch._sentences(SMALL, ContextConfig(kind="none")).batch(device).context is None
+    assert watch.sentences(SMALL, ContextConfig(kind="none")).batch(device).context is None
     for previous in (1, 3):
         context = ContextConfig(previous=previous)
         assert context.spec == ContextSpec(previous)
-        sentences = watch._sentences(SMALL, context)
+        sentences = watch.sentences(SMALL, context)
         batch = sentences.batch(device)
         assert batch.context.segments.lengths.unique().tolist() == [5 * previous + 1]
         assert batch.source.segments.lengths.unique().tolist() == [6]
         assert batch.target_in.segments.lengths.unique().tolist() == [7]
         total = sum(len(part.tokens) for part in (batch.source, batch.context, batch.target_in))
         assert 900 < total == sentences.tokens * sentences.count <= 1000
-    trimmed = watch._sentences(SMALL, ContextConfig(previous=3, max_tokens=5)).batch(device)
+    trimmed = watch.sentences(SMALL, ContextConfig(previous=3, max_tokens=5)).batch(device)
     assert trimmed.context.segments.lengths.unique().tolist() == [5]
 
 

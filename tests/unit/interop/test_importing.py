@@ -181,6 +181,14 @@ def test_truncated_weights(copied, tmp_path, folder, name, size):
     assert "damaged" in refused(path.parent, tmp_path / "out")
 
 
+def test_corrupted_weights(copied, tmp_path):
+    path = copied("marian-all") / "model.npz"
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2 : len(data) // 2 + 50] = bytes(50)
+    path.write_bytes(data)
+    assert "damaged" in refused(path.parent, tmp_path / "out")
+
+
 def test_a_file_of_torch_that_would_run_something(copied, tmp_path):
     class Runs:
         def __reduce__(self):

@@ -92,3 +92,47 @@ def test_a_shortlist_and_int8(place, tmp_path, capsys):
     with_all = translator.translate(lines(6), shortlist=False)
     near = sum(a == b for a, b in zip(load(place / "imported").translate(lines(6)), with_all, strict=True))
     assert near >= 2  # a random model: its choices are close to each other
+
+
+OURS = """
+output = "ours"
+data.documents = [{ source = "train.fr", target = "train.en" }]
+data.dev = [{ source = "dev.fr", target = "dev.en" }]
+subwords.vocabulary = 330
+context.start = "sentence"
+validation.decode = true
+[model]
+width = 32
+filter_width = 64
+heads = 2
+encoder_layers = 1
+decoder_layers = 1
+positions = "marian"
+start = "zero"
+norm_epsilon = 1e-6
+output_bias = true
+[sentence]
+updates = 6
+batch_tokens = 600
+validate_every = 6
+warmup = 3
+[document]
+updates = 6
+batch_tokens = 600
+validate_every = 6
+warmup = 3
+"""
+
+
+def test_through_marians_files_step_2_gives_the_same_bits_as_without(place, monkeypatch, capsys):
+    """So whatever step 2 reaches on a model of ours, it reaches on that model exported and imported again."""
+    monkeypatch.chdir(place)
+    (place / "ours.toml").write_text(OURS)
+    assert main(["train", "ours.toml"]) == 0
+    assert main(["export", "--to", "marian", "ours/sentence/model", "-o", "exported"]) == 0
+    assert main(["import", "exported", "-o", "again", "--languages", "fr-en"]) == 0
+    assert main(["train", "ours.toml", "--set", "document.start_from=again", "--set", "output=theirs"]) == 0
+    ours, theirs = (load_file(place / run / "document" / "model" / "weights.safetensors") for run in ("ours", "theirs"))
+    assert ours.keys() == theirs.keys() and all(torch.equal(ours[name], theirs[name]) for name in ours)
+    one, other = (load(place / run / "document" / "model") for run in ("ours", "theirs"))
+    assert one.translate(lines(5), beam=1) == other.translate(lines(5), beam=1)
