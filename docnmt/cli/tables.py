@@ -102,7 +102,7 @@ def run_tables(options: argparse.Namespace) -> None:
         job.processes = places.processes
         job.prepare()
         job.plan().print(console)
-        train_on(options.on, job.workshop, job.runs(), places, progress)
+        train_on(options.on, job.workshop, job.runs(), places, progress, job.sets_of)
     else:
         job.prepare()
         job.plan().print(console)

@@ -136,7 +136,21 @@ class Job:
         return planned(standings, Stopwatch(Shape.of(self.prepared)))
 
     def train(self) -> None:
-        train_here(self.workshop, self.runs(), self.progress)
+        train_here(self.workshop, self.runs(), self.progress, then=self._translate)
+
+    def sets_of(self, run: Run) -> tuple[str, ...]:
+        """What the tables want translated by a run: who trains it does that, too, so that scoring is shared out."""
+        rows = [
+            (each, table.on_dev) for table in self.tables.values() for each in (*table.rows, Row((), table.baseline))
+        ]
+        in_rows = {on_dev for row, on_dev in rows if run in (*row.runs, *row.baseline)}
+        if not in_rows:
+            return ()
+        return ("dev",) if in_rows == {True} else ("dev", "whole")
+
+    def _translate(self, run: Run) -> None:
+        for name in self.sets_of(run):
+            self.scoreboard.texts(run, getattr(self.parts, name).test)
 
     def status(self) -> Table:
         """How far every run is and who trains it, from what lies on disk; prepares nothing and waits for nobody."""

@@ -19,9 +19,13 @@ COME_BACK = 5.0  # seconds, where all that is left is in use
 
 
 def train_here(
-    workshop: Workshop, runs: Sequence[Run], progress: Progress, train: Callable[[Run], object] | None = None
+    workshop: Workshop,
+    runs: Sequence[Run],
+    progress: Progress,
+    train: Callable[[Run], object] | None = None,
+    then: Callable[[Run], object] = lambda run: None,
 ) -> None:
-    """Trains what is not finished, until all is, here or elsewhere."""
+    """Trains what is not finished, until all is, here or elsewhere; `then` is for what was trained here."""
     train = train or workshop.train
     missing, told = list(runs), ""
     while missing:
@@ -37,6 +41,7 @@ def train_here(
                 with suppress(InUse):  # somebody was faster
                     train(run)
                     missing.remove(run)
+                    then(run)
         if missing and idle:
             if told != (told := "\n".join(busy)):
                 progress.say(told)

@@ -14,7 +14,7 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -31,6 +31,7 @@ from docnmt.base.progress import Progress
 from docnmt.config import Recipe
 from docnmt.experiments.pool import train_here
 from docnmt.experiments.runs import Run, Workshop
+from docnmt.experiments.scores import Translations, as_trained, parts_of
 from docnmt.recipes import resolve_paths
 from docnmt.training.parallel import leave_group
 
@@ -66,6 +67,7 @@ class Order:
     recipe: Recipe  # the tables' own, whose output the runs lie in
     data: dict[str, str]
     places: Places
+    sets: tuple[str, ...]  # of the recipe, to be translated when the run is trained
     command: tuple[str, ...]
 
     def workshop(self, progress: Progress) -> Workshop:
@@ -75,7 +77,14 @@ class Order:
         return self.shop(self.recipe, self.data, progress, self.places.processes)
 
 
-def train_on(on: str, workshop: Workshop, runs: Sequence[Run], places: Places, progress: Progress) -> None:
+def train_on(
+    on: str,
+    workshop: Workshop,
+    runs: Sequence[Run],
+    places: Places,
+    progress: Progress,
+    sets_of: Callable[[Run], tuple[str, ...]] = lambda run: (),
+) -> None:
     """Trains what is missing wherever there is room; what fails does not keep the others."""
     connect(on)
     here = Path.cwd()  # tasks have another
@@ -90,6 +99,7 @@ def train_on(on: str, workshop: Workshop, runs: Sequence[Run], places: Places, p
             resolve_paths(workshop.recipe, here),
             workshop.data,
             places,
+            sets_of(run),
             ("docnmt", *sys.argv[1:]),
         )
         before = [of[other] for other in workshop.needs(run) if other in of]
@@ -128,7 +138,15 @@ def _submit(order: Order, before: Sequence[Any]) -> Any:
 def _train(order: Order, *before: None) -> None:
     progress = Progress()
     with _told_plainly():
-        train_here(order.workshop(progress), [order.run], progress)
+        workshop = order.workshop(progress)
+        train_here(workshop, [order.run], progress)
+        _translate(order, workshop, progress)
+
+
+def _translate(order: Order, workshop: Workshop, progress: Progress) -> None:
+    parts, translations = parts_of(order.recipe) if order.sets else None, Translations(order.recipe, progress)
+    for name in order.sets:
+        translations.of(workshop.model(order.run), getattr(parts, name).test, as_trained(order.run))
 
 
 @contextmanager

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from docnmt.base.errors import DocnmtError, SkipBad, raise_bad
-from docnmt.base.files import write_json
+from docnmt.base.files import owned, write_json
 from docnmt.base.lines import CorpusFiles
 from docnmt.base.progress import Progress
 from docnmt.config import Recipe
@@ -125,8 +125,12 @@ class Translations:
         """One text a sentence; `contexts` is "own", "shuffled" or "none", as in `document.context_from`."""
         wanted = (model, test.key, contexts)
         if wanted not in self._known:
-            self._known[wanted] = self._read(model, test, contexts) or self._translate(model, test, contexts)
+            self._known[wanted] = self._read(model, test, contexts) or self._made(model, test, contexts)
         return self._known[wanted]
+
+    def _made(self, model: Path, test: TestSet, contexts: str) -> list[str]:
+        with owned(self._path(model, test, contexts).parent, wait=self.progress.say):  # once, whoever else asks for it
+            return self._read(model, test, contexts) or self._translate(model, test, contexts)
 
     def _path(self, model: Path, test: TestSet, contexts: str) -> Path:
         name = re.sub(r"[^\w.-]+", "-", test.title)
@@ -275,11 +279,11 @@ class Scoreboard:
         return compare(self.metric, base, rows, documents)
 
     def texts(self, run: Run, test: TestSet, contexts: str = "") -> list[str]:
-        return self.translations.of(self.workshop.model(run), test, contexts or _as_trained(run))
+        return self.translations.of(self.workshop.model(run), test, contexts or as_trained(run))
 
     def rows(self, run: Run, part: Part, contexts: str = "") -> tuple[NDArray, NDArray]:
         """The metric's statistics, and the document of each of their rows; with contexts as in training unless told."""
-        contexts = contexts or _as_trained(run)
+        contexts = contexts or as_trained(run)
         wanted = (self.workshop.model(run), part.test.key, part.test.reference_key, contexts)
         if wanted not in self._statistics:
             texts = self.texts(run, part.test, contexts)
@@ -292,5 +296,5 @@ class Scoreboard:
         return rows[inside], documents[inside]
 
 
-def _as_trained(run: Run) -> str:
+def as_trained(run: Run) -> str:
     return run.recipe.document.context_from if run.step == "document" else "own"

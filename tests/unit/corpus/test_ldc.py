@@ -12,6 +12,7 @@ from docnmt.config import DataConfig, Recipe
 from docnmt.corpus.ldc import detect_encoding
 from docnmt.corpus.read import detect_format, read_corpus
 from docnmt.data.prepare import _content_hash
+from docnmt.experiments.estimate import data_table
 
 CHINESE = ["中国的经济在这一年有了很大的发展。", "他说，这是一个好的开始。", "会议在北京举行。"]
 TRADITIONAL = ["中國的經濟在這一年有了很大的發展。", "他說，這是一個好的開始。", "會議在台北舉行。"]
@@ -187,3 +188,46 @@ def test_a_document_that_comes_twice_and_one_without_an_end(tmp_path):
     write(tmp_path / "source" / "z.sgm", "<DOC docid='z'>\n<seg id=1> a </seg>\n")
     with pytest.raises(DocnmtError, match=r"z\.sgm, line 1, document z: the document has no end"):
         read(files)
+
+
+# ---- a dry run on all of them ----
+
+
+def talks(folder: Path) -> CorpusFiles:
+    """As IWSLT hands them out: headings mark the talks, and one side has other headings than the other."""
+    for side, sentences in (("fr", ["Bonjour.", "Merci."]), ("en", ["Hello.", "Thank you."])):
+        talk = "<url>http://x/{n}</url>\n<keywords>talks</keywords>\n<talkid>{n}</talkid>\n<title>T</title>\n{text}\n"
+        text = "".join(talk.format(n=n, text="\n".join(sentences)) for n in (1, 2))
+        write(folder / f"train.tags.fr-en.{side}", text)
+    return CorpusFiles(source=str(folder / "train.tags.fr-en.fr"), target=str(folder / "train.tags.fr-en.en"))
+
+
+def mteval(folder: Path) -> CorpusFiles:
+    for side, kind, sentences in (("fr", "srcset", ["Bonjour.", "Merci."]), ("en", "refset", ["Hello.", "Thank you."])):
+        documents = "".join(sgml(f"{n}", sentences) for n in (1, 2))
+        text = f'<mteval>\n<{kind} setid="tst2010">{documents}</{kind}>\n</mteval>\n'
+        text = f'<?xml version="1.0" encoding="UTF-8"?>\n{text}'
+        write(folder / f"IWSLT.TED.tst2010.fr-en.{side}.xml", text)
+    paths = [str(folder / f"IWSLT.TED.tst2010.fr-en.{side}.xml") for side in ("fr", "en")]
+    return CorpusFiles(source=paths[0], target=paths[1])
+
+
+def gale(folder: Path) -> CorpusFiles:
+    write(folder / "source" / "CCTV.tdf", tdf(CHINESE))
+    write(folder / "translation" / "CCTV.eng.tdf", tdf(ENGLISH))
+    return CorpusFiles(source=str(folder / "source"), target=str(folder / "translation"))
+
+
+@pytest.mark.parametrize(
+    ("make", "format", "sample"),
+    [
+        (news, "ldc", "2 read (2, 3 sentences); XIN20021: 中国的经济"),
+        (gale, "ldc", "1 read (3 sentences); CCTV: 中国的经济"),
+        (talks, "iwslt-tags", "2 read (2, 2 sentences); 1: Bonjour."),
+        (mteval, "iwslt-xml", "2 read (2, 2 sentences); 1: Bonjour."),
+    ],
+)
+def test_a_dry_run_reads_every_layout_as_it_is_downloaded(tmp_path, make, format, sample):
+    recipe = Recipe(data=DataConfig(documents=(make(tmp_path),)))
+    row = data_table(recipe).rows[0]
+    assert row[0] == "documents" and row[2] == format and row[3].startswith(sample)

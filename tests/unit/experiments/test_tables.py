@@ -458,6 +458,15 @@ def test_the_recipes_own_model_is_trained_even_if_no_row_of_the_table_has_it():
     assert Systems(recipe).document()[0] in job(recipe, ("context-length",)).runs()
 
 
+def test_who_trains_a_run_translates_what_its_tables_want():
+    made = job(names=("context-layers", "gating", "efficiency"))
+    sets = {run.name: made.sets_of(run) for run in made.runs()}
+    assert sets["layers-3"] == ("dev",)  # the paper chose that on its development set
+    assert sets["gating-residual"] == sets["document"] == sets["sentence"] == ("dev", "whole")
+    alone = job(names=("efficiency",))
+    assert {alone.sets_of(run) for run in alone.runs()} == {()}
+
+
 def test_seeds_are_trained_in_an_order_in_which_the_recipes_own_comes_first():
     """The others take over its sub-words."""
     runs = job(seeds=2).runs()
