@@ -264,6 +264,30 @@ def test_a_second_time_nothing_is_trained_translated_or_different(toy, done):
     assert len(re.findall(r"│ +all │ +- │", plan)) == 9 and "to go" not in plan
 
 
+def test_the_status_is_read_from_disk_and_changes_nothing(toy, done, tmp_path):
+    before = state_of(done.output)
+    status = toy.tables(done.output, "--only", "integration", "--status")
+    assert status.code == 0 and state_of(done.output) == before
+    assert len(re.findall(r"│ all │ finished +│", status.out)) == 6
+    shorter = toy.tables(done.output, "--only", "integration", "--status", settings=("document.updates=4",))
+    assert len(re.findall(r"│ +0 │ nobody +│", shorter.out)) == 5
+    nothing = toy.tables(tmp_path / "new", "--only", "integration", "--status")
+    assert nothing.code == 2 and "nothing is prepared yet" in nothing.err
+
+
+@pytest.mark.parametrize("where", ["here", "head:port", ":1"])
+def test_work_is_shared_out_to_places_alone(toy, tmp_path, where):
+    refused = toy.tables(tmp_path / "new", "--on", where)
+    assert refused.code == 2 and f"--on {where}: is no place" in refused.err
+
+
+def test_without_ray_what_to_install_is_said(toy, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    monkeypatch.delitem(sys.modules, "docnmt.base.cluster", raising=False)
+    refused = toy.tables(tmp_path / "new", "--on", "ray")
+    assert refused.code == 2 and 'pip install "docnmt[ray]"' in refused.err
+
+
 def test_the_report_is_the_same_each_time(toy, done, tmp_path):
     texts = []
     for number in range(2):
