@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import json
+import math
 import os
 import shutil
 from collections import defaultdict
@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 from torch.linalg import vector_norm
 from torch.overrides import TorchFunctionMode
 
 from docnmt.base.errors import DocnmtError
-from docnmt.base.files import folder_atomically, write_json
+from docnmt.base.files import check_hashes, folder_atomically, hashes, read_json, regular_file, write_json
 from docnmt.base.report import Column, Table
 from docnmt.config import ContextConfig, DecodingConfig, ModelConfig, from_table
 from docnmt.data.context import ContextRule
@@ -28,7 +28,7 @@ from docnmt.data.subwords import Subwords
 from docnmt.document import ContextSpec
 from docnmt.engine.native import SCALE, dequantize, take_scales, with_scales
 from docnmt.model.base import TranslationModel
-from docnmt.systems import system_of
+from docnmt.systems import check_kinds, system_of
 from docnmt.version import __version__
 
 if TYPE_CHECKING:
@@ -96,7 +96,10 @@ def weights_of(model: TranslationModel) -> dict[str, Tensor]:
 
 
 def save_weights(path: Path, weights: Mapping[str, Tensor]) -> None:
+    path.touch()
+    mode = path.stat().st_mode  # as the umask has it; safetensors would keep the file from all others
     save_file({name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}, path)
+    path.chmod(mode)
 
 
 def save_model(
@@ -105,9 +108,10 @@ def save_model(
     try:
         with folder_atomically(folder) as temporary:
             save_weights(temporary / "weights.safetensors", weights)
-            write_json(temporary / "config.json", {"docnmt": __version__, **asdict(card), "notes": notes})
             source.save(temporary / "source.spm")
             target.save(temporary / "target.spm")
+            config = {"docnmt": __version__, **asdict(card), "notes": notes, "files": hashes(temporary)}
+            write_json(temporary / "config.json", config)
     except (OSError, SafetensorError) as error:
         raise DocnmtError(f"{folder}: the model could not be saved ({error})\n  Make room and run again.") from None
 
@@ -116,7 +120,7 @@ def read_config(folder: str | Path) -> dict[str, Any]:
     """All of config.json: the card, notes, and how the weights are held."""
     path = Path(folder) / "config.json"
     try:
-        table = json.loads(path.read_text(encoding="utf-8"))
+        table = read_json(path)
     except FileNotFoundError:
         raise DocnmtError(
             f"{folder}: not a model folder (it has no config.json)\n"
@@ -132,7 +136,13 @@ def read_config(folder: str | Path) -> dict[str, Any]:
 def load_card(folder: str | Path) -> ModelCard:
     table = read_config(folder)
     fields = {key: table[key] for key in ModelCard.__dataclass_fields__}
-    return from_table(ModelCard, fields, str(Path(folder) / "config.json"))
+    path = str(Path(folder) / "config.json")
+    try:
+        card = from_table(ModelCard, fields, path)
+        check_kinds(card.model.kind, card.context.kind)
+    except DocnmtError as error:
+        raise error if path in str(error) else DocnmtError(f"{path}: {error}") from None
+    return card
 
 
 def is_int8(folder: str | Path) -> bool:
@@ -148,8 +158,8 @@ def is_int8(folder: str | Path) -> bool:
 def read_notes(folder: Path) -> dict[str, Any] | None:
     """What save_model was told beside the model itself; None where there is no model."""
     try:
-        return json.loads((folder / "config.json").read_text(encoding="utf-8"))["notes"]
-    except (OSError, ValueError, KeyError):
+        return read_json(folder / "config.json")["notes"]
+    except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
@@ -166,16 +176,49 @@ def model_key(folder: str | Path) -> str:
 
 def load_weights(path: Path) -> dict[str, Tensor]:
     try:
-        return load_file(path)
+        return load_file(regular_file(path))
     except (OSError, SafetensorError) as error:
         raise DocnmtError(f"{path}: damaged or missing ({error})\n  Copy the folder again.") from None
 
 
-class _NoInitialValues(TorchFunctionMode):
-    """No time is spent on drawing what the file replaces. The device "meta" would do as well, but makes torch import
-    its compiler, which takes longer than all the rest."""
+def check_files(folder: Path) -> None:
+    """Refuses a model folder whose files are others than training wrote, if it knows which these are."""
+    known = read_config(folder).get("files", {})
+    try:
+        check_hashes(folder, known if isinstance(known, dict) else {})
+    except OSError as error:
+        raise DocnmtError(
+            f"{folder}: {error}\n"
+            '  Copy the model folder again; if you changed it on purpose, take "files" out of its config.json.'
+        ) from None
+
+
+class _ForWeights(TorchFunctionMode):
+    """A model that is built to be filled from a file: no larger than the file, whatever config.json says, and no time
+    is spent on drawing what the file replaces. The device "meta" would do as well, but makes torch import its compiler,
+    which takes longer than all the rest."""
+
+    BESIDE = 1 << 24  # numbers that a model has beside its weights: tables of positions
+
+    def __init__(self, path: Path):
+        super().__init__()
+        self.path = path
+        try:
+            with safe_open(regular_file(path), "pt") as file:
+                names = file.keys()
+                self.left = self.BESIDE + sum(math.prod(file.get_slice(name).get_shape()) for name in names)
+        except (OSError, SafetensorError) as error:
+            raise DocnmtError(f"{path}: damaged or missing ({error})\n  Copy the folder again.") from None
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if function.__name__ in ("empty", "zeros", "ones", "full", "arange"):
+            sizes = args[0] if args and isinstance(args[0], tuple | list) else args
+            self.left -= math.prod(size for size in sizes if isinstance(size, int))
+            if self.left < 0:
+                raise DocnmtError(
+                    f"{self.path.parent}: config.json describes a larger model than weights.safetensors holds\n"
+                    "  Copy the model folder again."
+                )
         if function.__name__ in ("normal_", "uniform_", "kaiming_uniform_"):  # the tensor's own and those of nn.init
             return args[0] if args else kwargs["tensor"]
         return function(*args, **(kwargs or {}))
@@ -184,8 +227,9 @@ class _NoInitialValues(TorchFunctionMode):
 def load_model(folder: str | Path, device: torch.device | str = "cpu") -> LoadedModel:
     folder = Path(folder)
     card, int8 = load_card(folder), is_int8(folder)
+    check_files(folder)
     source, target = Subwords.load(folder / "source.spm"), Subwords.load(folder / "target.spm")
-    with torch.device(device), _NoInitialValues():
+    with torch.device(device), _ForWeights(folder / "weights.safetensors"):
         model = card.system.model(card.model, card.context, len(source), len(target))
     weights = load_weights(folder / "weights.safetensors")
     try:
@@ -193,6 +237,7 @@ def load_model(folder: str | Path, device: torch.device | str = "cpu") -> Loaded
         missing = model.load_weights(weights)
     except DocnmtError as error:
         raise DocnmtError(f"{folder}: {error}") from None
+    _check_numbers(folder, weights | scales)
     if missing:
         raise DocnmtError(f"{folder}: weights are missing, {missing[0]} first\n  Copy the model folder again.")
     if bool(scales) != int8:
@@ -201,6 +246,15 @@ def load_model(folder: str | Path, device: torch.device | str = "cpu") -> Loaded
         for name, scale in scales.items():
             model.get_parameter(name).mul_(scale[:, None].to(device))  # whole numbers so far
     return LoadedModel(model.eval(), card, source, target, int8)
+
+
+def _check_numbers(folder: Path, weights: Mapping[str, Tensor]) -> None:
+    for name, tensor in weights.items():
+        if tensor.is_floating_point() and not tensor.isfinite().all():
+            raise DocnmtError(
+                f"{folder}: {name} has values that are no numbers: its training diverged\n"
+                "  Train it again, at a lower learning rate or with clip = 1.0."
+            )
 
 
 # ---- `docnmt quantize` ----
@@ -253,19 +307,18 @@ def quantize_folder(folder: Path, out: Path) -> Quantized:
     weights = weights_of(model)
     matrices = _matrices(model)
     held = with_scales(weights, matrices)
-    for name in matrices:
-        if not held[name + SCALE].isfinite().all():
-            raise DocnmtError(f"{folder}: {name} has values that are no numbers\n  Train the model again.")
     config = read_config(folder)
     config |= {"docnmt": __version__, "weights": "int8"}
     config["notes"] = config.get("notes", {}) | {"quantized_from": model_key(folder)}
     try:
         with folder_atomically(out) as temporary:
             save_weights(temporary / "weights.safetensors", held)
-            write_json(temporary / "config.json", config)
             for path in files:
                 if path.name not in _WRITTEN:
                     shutil.copyfile(path, temporary / path.name)
+            known = hashes(temporary)
+            known.pop("shortlist.safetensors", None)  # may be made anew; it knows itself what it was made for
+            write_json(temporary / "config.json", config | {"files": known})
     except (OSError, SafetensorError) as error:
         raise DocnmtError(f"{out}: the model could not be saved ({error})\n  Make room and run again.") from None
     return Quantized(_kinds(weights, held, matrices), _bytes(files), _bytes(out.iterdir()))

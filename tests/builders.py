@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from safetensors.torch import save_file
 from torch import nn
 
 from docnmt.config import ContextConfig, DecodingConfig, ModelConfig
@@ -231,3 +233,11 @@ def endless_model() -> DocumentTransformer:
 
     model.softmax.register_forward_hook(forbid_end)
     return model
+
+
+def replace_weights(folder: Path, weights: dict[str, torch.Tensor]) -> None:
+    """Other weights in a model folder, on purpose: it is not to know its files any more."""
+    save_file(weights, folder / "weights.safetensors")
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    config.pop("files", None)
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
+import hashlib
 import json
 import os
 import shlex
@@ -12,7 +14,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -32,6 +34,19 @@ def _temporary(path: Path, ending: str) -> Path:
     return path.with_name(f".{path.name}.{HOST}.{os.getpid()}.{ending}")
 
 
+class NoRoom(DocnmtError):
+    """The disk is full; what was to be written is not there, what was there before still is."""
+
+    def __init__(self, path: Path):
+        super().__init__(f"{path}: there is no room for it on the disk\n  Make room and run again.")
+        self.path = path
+
+
+def is_full(error: BaseException) -> bool:
+    """Whether that is what a full disk says, in the words of the system or in those of safetensors, which quotes it."""
+    return getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or "No space left on device" in str(error)
+
+
 @contextmanager
 def write_atomically(path: str | Path, binary: bool = False) -> Iterator[IO[Any]]:
     """A file that takes its name only once it is whole and on disk. A device or a pipe is written to as it is."""
@@ -47,8 +62,24 @@ def write_atomically(path: str | Path, binary: bool = False) -> Iterator[IO[Any]
             f.flush()
             os.fsync(f.fileno())
         os.replace(temporary, path)
+        sync_folder(path.parent)
+    except Exception as error:
+        if is_full(error):
+            raise NoRoom(path) from error
+        raise
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def sync_folder(folder: Path) -> None:
+    """Until then a file's new name may be lost with the power, whole as the file itself is."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError:  # file systems that cannot
+        pass
+    finally:
+        os.close(handle)
 
 
 def write_json(path: str | Path, value: Any) -> None:
@@ -71,6 +102,7 @@ def folder_atomically(path: str | Path) -> Iterator[Path]:
             if file.is_file():
                 with open(file, "rb") as handle:
                     os.fsync(handle.fileno())
+        sync_folder(temporary)
         if path.exists():  # a folder cannot be replaced by another in one call
             old = _temporary(path, "old")
             os.rename(path, old)
@@ -82,6 +114,11 @@ def folder_atomically(path: str | Path) -> Iterator[Path]:
             shutil.rmtree(old)
         else:
             os.rename(temporary, path)
+        sync_folder(path.parent)
+    except Exception as error:
+        if is_full(error):
+            raise NoRoom(path) from error
+        raise
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
@@ -91,6 +128,48 @@ def remove_unfinished(folder: Path) -> None:
     for pattern in (".*.part", ".*.old"):
         for left in folder.glob(pattern):
             shutil.rmtree(left) if left.is_dir() else left.unlink()
+
+
+# ---- hashes: a byte that changed on disk is found when a folder is read, not in what comes of it ----
+
+
+def hashes(folder: Path) -> dict[str, str]:
+    """The SHA-256 of each file in a folder, for its card."""
+    return {path.name: _hash(path) for path in sorted(folder.iterdir()) if path.is_file()}
+
+
+def check_hashes(folder: Path, known: Mapping[str, str]) -> None:
+    """OSError where a file is not the one that its card knows."""
+    for name, digest in known.items():
+        if _hash(regular_file(folder / name)) != digest:
+            raise OSError(f"{name} is not as it was written: its SHA-256 is another")
+
+
+def _hash(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def regular_file(path: Path) -> Path:
+    """OSError where a name leads to a pipe or a device, from which reading might never end."""
+    if path.exists() and not path.is_file():
+        raise OSError(f"{path.name} is no regular file")
+    return path
+
+
+LARGEST_JSON = 64 << 20  # bytes of a card
+
+
+def read_json(path: Path) -> Any:
+    """Small files that docnmt wrote; whatever else stands there is an OSError or a ValueError."""
+    with open(regular_file(path), "rb") as file:
+        data = file.read(LARGEST_JSON + 1)
+    if len(data) > LARGEST_JSON:
+        raise ValueError(f"larger than {LARGEST_JSON >> 20} MB")
+    try:
+        return json.loads(data.decode())
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
 
 
 # ---- one owner at a time ----

@@ -40,6 +40,9 @@ def add(verbs: Verbs) -> None:
     train.add_argument("--step", choices=("sentence", "document"), help="run one of the steps alone")
     train.add_argument("--skip-bad", action="store_true", help="skip and count bad places instead of stopping")
     train.add_argument("--dry-run", action="store_true", help="measure an update: time, memory; train nothing")
+    train.add_argument(
+        "--from-scratch", action="store_true", help="start again instead of going on; what was trained is deleted"
+    )
     add_set(train)
     train.set_defaults(run=run_train)
 
@@ -76,6 +79,6 @@ def run_train(options: argparse.Namespace) -> None:
 
         return estimate(recipe, steps).print(Console())
     try:
-        train(recipe, steps, Progress())
+        train(recipe, steps, Progress(), from_scratch=options.from_scratch)
     finally:
         leave_group()

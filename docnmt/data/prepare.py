@@ -16,7 +16,7 @@ from docnmt.base.lines import CorpusFiles
 from docnmt.base.progress import Progress
 from docnmt.config import Recipe
 from docnmt.corpus.read import read_corpus, read_pairs
-from docnmt.data.store import TokenStore, sentences_of, stored_key, write_store
+from docnmt.data.store import TokenStore, open_store, sentences_of, write_store
 from docnmt.data.subwords import Subwords, train_subwords
 from docnmt.document import ParallelDocument
 
@@ -65,9 +65,10 @@ def _made(recipe: Recipe, folder: Path, hashes: dict[str, str], on_bad: OnBad, p
     for role in ROLES:
         key = _digest([hashes[role], hashlib.sha256(source.content + target.content).hexdigest()])
         path = folder / role
-        if stored_key(path) == key:
+        store = open_store(path, key)
+        if store is not None:
             progress.say(f"{role}: prepared already")
-            stores[role] = TokenStore(path)
+            stores[role] = store
             continue
         if isinstance(on_bad, SkipBad):
             on_bad = SkipBad()  # counts for this corpus alone; sub-word training has met the same lines before

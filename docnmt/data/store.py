@@ -5,13 +5,12 @@ A store is a folder:
     source.ends, target.ends       int64, where each sentence ends in .tokens
     documents.ends                 int64, how many sentences there are up to the end of each document
     documents.ids                  each document's id on a line
-    store.json                     counts, token type, and the hash of all that determined the content
+    store.json                     counts, token type, the hash of all that determined the content, and one of each file
 A gap has its place among the sentences of its document and no tokens on either side; the card counts gaps if any.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
@@ -23,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from docnmt.base.errors import DocnmtError
-from docnmt.base.files import folder_atomically, write_json
+from docnmt.base.files import check_hashes, folder_atomically, hashes, read_json, write_json
 from docnmt.data.subwords import Subwords
 from docnmt.document import ParallelDocument
 
@@ -35,7 +34,7 @@ class TokenStore:
     def __init__(self, folder: str | Path):
         self.folder = Path(folder)
         try:
-            self.card = json.loads((self.folder / "store.json").read_text(encoding="utf-8"))
+            self.card = read_json(self.folder / "store.json")
             token_type, sentences = np.dtype(self.card["token_type"]), self.card["sentences"]
             self.tokens = {side: self._map(f"{side}.tokens", token_type, self.card[f"{side}_tokens"]) for side in SIDES}
             self.ends = {side: self._map(f"{side}.ends", np.dtype(np.int64), sentences) for side in SIDES}
@@ -150,17 +149,21 @@ def write_store(
         with StoreWriter(temporary, source, target, threads) as writer:
             for document in documents:
                 writer.add(document)
-        card = {**writer.counts, "token_type": writer.token_type.name, "key": key}
+        card = {**writer.counts, "token_type": writer.token_type.name, "key": key, "files": hashes(temporary)}
         write_json(temporary / "store.json", card | ({"gaps": writer.gaps} if writer.gaps else {}))
     return TokenStore(folder)
 
 
-def stored_key(folder: Path) -> str:
-    """The hash of what a store was made from; "" where there is no whole store."""
+def open_store(folder: Path, key: str) -> TokenStore | None:
+    """The store that was made from what has this hash; None where there is none, or it is damaged."""
     try:
-        return TokenStore(folder).card["key"]
-    except DocnmtError:
-        return ""
+        store = TokenStore(folder)
+        if store.card["key"] == key:
+            check_hashes(folder, store.card.get("files", {}))
+            return store
+    except (DocnmtError, OSError, KeyError, TypeError, AttributeError):
+        pass
+    return None
 
 
 def sentences_of(documents: Iterable[ParallelDocument], side: str) -> Iterator[str]:

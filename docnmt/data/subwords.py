@@ -16,7 +16,7 @@ from pathlib import Path
 import sentencepiece
 
 from docnmt.base.errors import DocnmtError
-from docnmt.base.files import write_atomically
+from docnmt.base.files import regular_file, write_atomically
 from docnmt.text.punctuation import normalise
 
 # The first ids of every vocabulary trained here. A model brought along may number them otherwise.
@@ -48,9 +48,11 @@ class Subwords:
     def load(path: str | Path) -> Subwords:
         """A SentencePiece model, and its vocabulary if there is one beside it."""
         try:
-            model, vocabulary = Path(path).read_bytes(), Vocabulary.beside(Path(path))
+            model, vocabulary = regular_file(Path(path)).read_bytes(), Vocabulary.beside(Path(path))
         except OSError as error:
-            raise DocnmtError(f"{path}: cannot be read ({error.strerror})\n  Check subwords.*_model.") from None
+            raise DocnmtError(
+                f"{path}: cannot be read ({error.strerror or error})\n  Check subwords.*_model."
+            ) from None
         return Subwords(model, str(path)) if vocabulary is None else NamedSubwords(model, vocabulary, str(path))
 
     def save(self, path: Path) -> None:

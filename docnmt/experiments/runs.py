@@ -19,7 +19,7 @@ from docnmt.base.files import Owner, owned, owner_of
 from docnmt.base.progress import Progress
 from docnmt.base.report import Column, Table
 from docnmt.config import Recipe
-from docnmt.training.checkpoint import Checkpoints, State
+from docnmt.training.checkpoint import State
 from docnmt.training.identity import changed, identity, key_of, length_of, settings_of
 from docnmt.training.two_step import NOTHING, train
 
@@ -88,7 +88,7 @@ class Workshop:
 
     def standing(self, run: Run) -> Standing:
         folder, config = self.folder(run) / run.step, getattr(run.recipe, run.step)
-        states = self._states(folder)
+        states = read_states(folder / "checkpoints")
         if not states:
             return Standing(0, False)
         last = states[-1]
@@ -112,16 +112,13 @@ class Workshop:
         """Who trains it now."""
         return owner_of(self.folder(run) / run.step)
 
-    def _states(self, folder: Path) -> list[State]:
-        return Checkpoints(folder / "checkpoints", self.progress).states()
-
     def _changed(self, run: Run, state: State) -> list[str]:
         return changed(state.settings, settings_of(run.recipe, run.step, self.data, self.processes, state.update))
 
     def _is_there(self, run: Run) -> bool:
         """Whether the document step that `docnmt train` makes is this run, as far as there is one."""
         folder = self.output / "document"
-        states = self._states(folder)
+        states = read_states(folder / "checkpoints")
         if not states:
             return not (folder / "model").exists()
         last = states[-1]

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +20,16 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from docnmt.base.errors import DocnmtError
-from docnmt.base.files import folder_atomically, write_atomically, write_json
+from docnmt.base.files import (
+    NoRoom,
+    check_hashes,
+    folder_atomically,
+    hashes,
+    is_full,
+    read_json,
+    write_atomically,
+    write_json,
+)
 from docnmt.base.progress import Progress
 from docnmt.data.batches import Position
 from docnmt.model_folder import save_weights
@@ -27,12 +39,40 @@ from docnmt.model_folder import save_weights
 #     checkpoints/update-00001000/
 #         weights.safetensors     what is trained (frozen weights stay in the model folder they came from)
 #         optimizer.safetensors   Adam's two moments of each of them
-#         state.json              update, data position, best validations, running sums, sizes of the files above
+#         state.json              update, data position, best validations, running sums, hashes of the files above
 #
 # Random numbers need no room: they are a function of the seed and the update (see loop.py).
 
 KEEP = 2  # should the last one be damaged, there is one before it
 DAMAGED = (OSError, ValueError, KeyError, TypeError, SafetensorError)  # what reading one may come to
+
+
+class Disk:
+    """Writes; and where the disk is full, waits until there is room. Nothing is lost: the run is in memory."""
+
+    RETRY = 5.0  # seconds
+    REMIND = 600.0
+
+    def __init__(self, progress: Progress, stopped: Callable[[], bool]):
+        self.progress, self.stopped = progress, stopped
+
+    def write(self, write: Callable[[], object]) -> bool:
+        """False where the run was told to stop while it waited."""
+        told = float("-inf")
+        while True:
+            try:
+                write()
+            except NoRoom as full:
+                if self.stopped():
+                    return False
+                if time.monotonic() - told >= self.REMIND:
+                    told = time.monotonic()
+                    self.progress.say(f"{full.path}: no room on the disk. Waiting; training goes on when there is.")
+                time.sleep(self.RETRY)
+                continue
+            if told > float("-inf"):
+                self.progress.say("there is room again")
+            return True
 
 
 @dataclass
@@ -61,26 +101,33 @@ class State:
         )
 
 
+ASIDE = "damaged-"  # before the name of a checkpoint that could not be read
+
+
 class Checkpoints:
-    def __init__(self, folder: Path, progress: Progress):
-        self.folder, self.progress = folder, progress
+    def __init__(self, folder: Path, progress: Progress, disk: Disk):
+        self.folder, self.progress, self.disk = folder, progress, disk
 
     def all(self) -> list[Path]:
         """Oldest first."""
-        return sorted(self.folder.glob("update-*"))
+        return updates_in(self.folder)
 
     def save(self, state: State, trained: dict[str, nn.Parameter], optimizer: torch.optim.Optimizer) -> bool:
-        """Writes a checkpoint; on failure (a full disk) the one before stays and the run can go on."""
-        try:
+        """Writes a checkpoint; False where that failed, in which case the one before stays and the run can go on."""
+
+        def write() -> None:
             with folder_atomically(self.folder / f"update-{state.update:08d}") as folder:
                 save_weights(folder / "weights.safetensors", trained)
                 save_weights(folder / "optimizer.safetensors", _moments(trained, optimizer))
-                sizes = {file.name: file.stat().st_size for file in folder.iterdir()}
-                write_json(folder / "state.json", {**state.as_json(), "files": sizes})
+                write_json(folder / "state.json", {**state.as_json(), "files": hashes(folder)})
+
+        try:
+            if not self.disk.write(write):
+                return False
         except (OSError, SafetensorError) as error:
             last = self.all()
             kept = f"the one of {last[-1].name} stays and is usable" if last else "there is none before it"
-            self.progress.say(f"could not save a checkpoint ({error}); {kept}. Make room.")
+            self.progress.say(f"{self.folder}: could not save a checkpoint ({error}); {kept}.")
             return False
         for old in self.all()[:-KEEP]:
             shutil.rmtree(old)
@@ -96,12 +143,12 @@ class Checkpoints:
         """Takes up the newest whole checkpoint; None where there is none.
 
         `check` may refuse its state before any weight is touched; `clean` puts damaged ones out of the way of those to
-        come. Where there are checkpoints but none can be read, nothing is started over.
+        come. Where there are checkpoints but none can be read, nothing is started over, now or the next time.
         """
         folders = self.all()
         for folder in reversed(folders):
             try:
-                state = _read_state(folder)
+                state = _read_state(folder, check=True)
                 weights = load_file(folder / "weights.safetensors")
                 moments = load_file(folder / "optimizer.safetensors")
             except DAMAGED as error:
@@ -115,33 +162,53 @@ class Checkpoints:
                     parameter.copy_(weights[name])
             _restore(trained, optimizer, moments, state.update)
             return state
-        if folders:
+        damaged = sorted(self.folder.glob(f"{ASIDE}*"))
+        if folders or damaged:
             raise DocnmtError(
-                f"{self.folder}: no checkpoint can be read\n  See the messages above; delete the folder to start again."
+                f"{self.folder}: no checkpoint can be read; {len(damaged or folders)} are damaged\n"
+                "  Put back a copy of one if you have it; --from-scratch starts the training again."
             )
         return None
 
-    def states(self) -> list[State]:
-        """Of those that are whole, oldest first."""
-        found = []
-        for folder in self.all():
-            with suppress(*DAMAGED):
-                found.append(_read_state(folder))
-        return found
+
+def read_states(folder: Path) -> list[State]:
+    """Of the checkpoints in a folder that can be read, oldest first."""
+    found = []
+    for checkpoint in updates_in(folder):
+        with suppress(*DAMAGED):
+            found.append(_read_state(checkpoint))
+    return found
+
+
+def updates_in(folder: Path) -> list[Path]:
+    """The folders of updates in a folder, oldest first; whatever else somebody put there is left alone."""
+    return sorted(path for path in folder.glob("update-*") if path.is_dir() and re.fullmatch(r"update-\d+", path.name))
+
+
+def start_over(folder: Path) -> None:
+    """Takes away all that a step's training wrote."""
+    for name in ("checkpoints", "best", "model"):
+        shutil.rmtree(folder / name, ignore_errors=True)
+    for name in RECORDS:
+        (folder / name).unlink(missing_ok=True)
 
 
 def _set_aside(folder: Path) -> None:
-    aside = folder.with_name(f"damaged-{folder.name}")
+    aside = folder.with_name(f"{ASIDE}{folder.name}")
     shutil.rmtree(aside, ignore_errors=True)
     os.rename(folder, aside)
 
 
-def _read_state(folder: Path) -> State:
-    """The state of a checkpoint whose files are all there and whole."""
-    table = json.loads((folder / "state.json").read_text(encoding="utf-8"))
-    for name, size in table.pop("files").items():
-        if (folder / name).stat().st_size != size:
-            raise OSError(f"{name} is {(folder / name).stat().st_size:,} bytes, should be {size:,}")
+def _read_state(folder: Path, check: bool = False) -> State:
+    """The state of a checkpoint; with `check`, of one whose files are those that were written."""
+    table = read_json(folder / "state.json")
+    files = table.pop("files")
+    if check:
+        sizes = {name: size for name, size in files.items() if isinstance(size, int)}  # older ones know no hashes
+        for name, size in sizes.items():
+            if (folder / name).stat().st_size != size:
+                raise OSError(f"{name} is {(folder / name).stat().st_size:,} bytes, should be {size:,}")
+        check_hashes(folder, {name: digest for name, digest in files.items() if name not in sizes})
     return State.from_json(table)
 
 
@@ -174,12 +241,15 @@ def _restore(
 # speed.jsonl     what the machine adds: rates and times
 
 
+RECORDS = ("metrics.jsonl", "speed.jsonl")
+
+
 class Record:
-    def __init__(self, folder: Path, update: int):
+    def __init__(self, folder: Path, update: int, disk: Disk):
         """Opens the record at `update`: lines beyond it were written by a run that was killed and will come again."""
-        self.folder = folder
-        for name in ("metrics.jsonl", "speed.jsonl"):
-            _cut(folder / name, update)
+        self.folder, self.disk = folder, disk
+        for name in RECORDS:
+            disk.write(partial(_cut, folder / name, update))
         self._board = _tensorboard(folder, update)
 
     def metrics(self, kind: str, update: int, **values: Any) -> None:
@@ -193,19 +263,35 @@ class Record:
         self._append("speed.jsonl", {"update": update, **values})
 
     def _append(self, name: str, line: dict[str, Any]) -> None:
-        with open(self.folder / name, "a", encoding="utf-8") as file:
-            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+        self.disk.write(partial(_append, self.folder / name, json.dumps(line, ensure_ascii=False) + "\n"))
+
+
+def _append(path: Path, line: str) -> None:
+    """A whole line, or nothing."""
+    size = path.stat().st_size if path.exists() else 0
+    try:
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(line)
+    except OSError as error:
+        if not is_full(error):
+            raise
+        if path.exists():
+            os.truncate(path, size)
+        raise NoRoom(path) from error
 
 
 def read_record(path: Path) -> list[dict[str, Any]]:
-    """The whole lines of a record; one cut short by a kill is left out."""
+    """The lines of a record up to the first that is none: cut short by a kill, or not written by a run."""
     lines = []
-    if path.exists():
+    if path.is_file():
         for line in path.read_bytes().split(b"\n"):
             try:
-                lines.append(json.loads(line))
-            except ValueError:
+                found = json.loads(line)
+            except (ValueError, RecursionError):
                 break
+            if not isinstance(found, dict) or not isinstance(found.get("update"), int):
+                break
+            lines.append(found)
     return lines
 
 

@@ -18,13 +18,13 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from docnmt.base.errors import DocnmtError, Interrupted
-from docnmt.base.files import folder_atomically, remove_unfinished
+from docnmt.base.files import check_hashes, folder_atomically, hashes, read_json, remove_unfinished, write_json
 from docnmt.base.progress import Progress
 from docnmt.config import HardwareConfig, StepConfig
 from docnmt.data.batches import Examples, Stream
 from docnmt.model.base import TranslationModel
 from docnmt.model_folder import load_weights, save_weights, weights_of
-from docnmt.training.checkpoint import Checkpoints, Record, State
+from docnmt.training.checkpoint import Checkpoints, Disk, Record, State, read_states, updates_in
 from docnmt.training.identity import changed
 from docnmt.training.parallel import Group
 from docnmt.training.validation import Validation
@@ -103,8 +103,9 @@ class Trainer:
             model.forward = torch.compile(model.forward, dynamic=True)
         self.trained = {name: p for name, p in model.named_parameters() if p.requires_grad}
         self.optimizer = torch.optim.Adam(self.trained.values(), lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True)
-        self.checkpoints = Checkpoints(folder / "checkpoints", progress)
         self.stop_signal: signal.Signals | None = None
+        self.disk = Disk(progress, lambda: self.stop_signal is not None)
+        self.checkpoints = Checkpoints(folder / "checkpoints", progress, self.disk)
 
     def run(self) -> State:
         """Trains from where the folder is to the end; returns the last state."""
@@ -115,7 +116,7 @@ class Trainer:
                 remove_unfinished(inside)
         state = self._take_up()
         if not self._finished(state):
-            record = Record(self.folder, state.update) if self.group.first else None
+            record = Record(self.folder, state.update, self.disk) if self.group.first else None
             bar = self.progress.bar("train", self.config.updates, "updates", start=state.update)
             with self._signals(), bar as advance:
                 self.model.train()
@@ -129,7 +130,7 @@ class Trainer:
         weights = weights_of(self.model)
         chosen = [self._best_folder(update) for _, update in state.best[: max(1, self.config.average)]]
         if chosen:
-            found = [load_weights(folder / "weights.safetensors") for folder in chosen]
+            found = [self._best_weights(folder) for folder in chosen]
             weights |= {name: torch.stack([w[name] for w in found]).mean(0) for name in found[0]}
         return weights
 
@@ -221,14 +222,28 @@ class Trainer:
             state.best = [(score, update) for score, update in state.best if update != state.update]
 
     def _keep(self, update: int) -> bool:
-        """Puts these weights aside as among the best; False where there is no room for them."""
-        try:
+        """Puts these weights aside as among the best; False where that failed."""
+
+        def write() -> None:
             with folder_atomically(self._best_folder(update)) as folder:
                 save_weights(folder / "weights.safetensors", self.trained)
+                write_json(folder / "files.json", hashes(folder))
+
+        try:
+            return self.disk.write(write)
         except (OSError, SafetensorError) as error:
-            self.progress.say(f"could not keep the weights of update {update:,} ({error}). Make room.")
+            self.progress.say(f"{self._best_folder(update)}: could not be written ({error})")
             return False
-        return True
+
+    def _best_weights(self, folder: Path) -> dict[str, Tensor]:
+        try:
+            if (folder / "files.json").exists():
+                check_hashes(folder, read_json(folder / "files.json"))
+        except (OSError, ValueError, AttributeError) as error:
+            raise DocnmtError(
+                f"{folder}: damaged ({error})\n  Put back a copy if you have one; --from-scratch starts again."
+            ) from None
+        return load_weights(folder / "weights.safetensors")
 
     def _best_folder(self, update: int) -> Path:
         return self.folder / "best" / f"update-{update:08d}"
@@ -240,8 +255,8 @@ class Trainer:
         state.settings = self._settings_at(state.update)
         saved = self.group.first and self.checkpoints.save(state, self.trained, self.optimizer)
         if saved:
-            wanted = {update for kept in self.checkpoints.states() for _, update in kept.best}
-            for folder in (self.folder / "best").glob("update-*"):
+            wanted = {update for kept in read_states(self.checkpoints.folder) for _, update in kept.best}
+            for folder in updates_in(self.folder / "best"):
                 if int(folder.name.removeprefix("update-")) not in wanted:
                     shutil.rmtree(folder)
         return self.group.any(saved, self.device)

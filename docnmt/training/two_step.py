@@ -33,6 +33,7 @@ from docnmt.model.context import is_document_parameter
 from docnmt.model_folder import (
     LoadedModel,
     ModelCard,
+    check_files,
     choose_device,
     is_int8,
     load_card,
@@ -42,6 +43,7 @@ from docnmt.model_folder import (
     set_threads,
 )
 from docnmt.systems import system_of
+from docnmt.training.checkpoint import start_over
 from docnmt.training.identity import data_keys, sentence_stores, settings_of
 from docnmt.training.loop import Trainer
 from docnmt.training.parallel import Group, join_group
@@ -60,13 +62,19 @@ class Run:
     device: torch.device
     group: Group
     progress: Progress
+    from_scratch: bool = False
 
     def folder(self, step: str) -> Path:
         return self.output / step
 
 
-def train(recipe: Recipe, steps: tuple[str, ...], progress: Progress, folder: Path | None = None) -> dict[str, Path]:
-    """Runs the named steps in order and returns the model folder of each; they lie in `folder`, or the output's."""
+def train(
+    recipe: Recipe, steps: tuple[str, ...], progress: Progress, folder: Path | None = None, from_scratch: bool = False
+) -> dict[str, Path]:
+    """Runs the named steps in order and returns the model folder of each; they lie in `folder`, or the output's.
+
+    `from_scratch` takes away what earlier runs of these steps left, where otherwise it would be taken up.
+    """
     device = choose_device(recipe.hardware.device)
     set_threads(recipe.hardware.threads)
     group = join_group(device)
@@ -78,7 +86,7 @@ def train(recipe: Recipe, steps: tuple[str, ...], progress: Progress, folder: Pa
     group.wait()
     if not group.first:
         prepared = prepare(recipe, progress)
-    run = Run(recipe, prepared, folder or Path(recipe.output), device, group, progress)
+    run = Run(recipe, prepared, folder or Path(recipe.output), device, group, progress, from_scratch)
     folders = {}
     for step in steps:
         folders[step] = sentence_step(run) if step == "sentence" else document_step(run)
@@ -142,6 +150,7 @@ def document_step(run: Run) -> Path:
     if start is None:
         run.progress.say("one step: the whole document model from scratch, on the documents alone")
     else:
+        check_files(start)
         weights = load_weights(start / "weights.safetensors")
         try:
             missing = [name for name in model.load_weights(weights) if not is_document_parameter(name)]
@@ -250,12 +259,17 @@ def _train_and_save(
             raise DocnmtError("document.focus_only: no sentence has a word of document.focus\n  Name other words.")
         run.progress.say(f"{kept:,} of them have a word of document.focus; the others are context alone")
     with owned(folder) if run.group.first else nullcontext():
+        if run.from_scratch and run.group.first:
+            start_over(folder)
+        run.group.wait()
         state = trainer.run()
         if run.group.first:
             saved = {"step": step, "update": state.update, "best": [list(pair) for pair in state.best], **notes}
             if read_notes(folder / "model") != saved:  # else a finished run is only looked at again
                 weights = trainer.final_weights(state)
-                save_model(folder / "model", weights, card, prepared.source, prepared.target, saved)
+                trainer.disk.write(
+                    lambda: save_model(folder / "model", weights, card, prepared.source, prepared.target, saved)
+                )
             run.progress.say(f"model: {folder / 'model'}")
         run.group.wait()
     return folder / "model"

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 
 from docnmt import cli
 from docnmt.data.subwords import Subwords
@@ -26,6 +26,7 @@ from docnmt.model.context import is_document_parameter
 from docnmt.model.transformer import DocumentTransformer
 from docnmt.model_folder import load_card
 from docnmt.training.loop import Trainer
+from tests.builders import replace_weights
 from tests.every_system import CASES
 
 ROOT = Path(cli.__file__).parents[2]  # what holds the package, for processes of their own
@@ -278,7 +279,7 @@ def models(finished: Path) -> dict[str, Path]:
         folders[step] = finished.parent / "random" / step
         shutil.copytree(finished / step / "model", folders[step])
         kept = found if step == "document" else {n: v for n, v in found.items() if not is_document_parameter(n)}
-        save_file(kept, folders[step] / "weights.safetensors")
+        replace_weights(folders[step], kept)
     return folders
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import json
 import shutil
 import signal
@@ -15,7 +16,7 @@ import docnmt.model_folder
 import docnmt.training.checkpoint
 import docnmt.training.loop
 from docnmt.training.loop import Trainer
-from tests.system.conftest import Tiny, leftovers, metrics, outcome
+from tests.system.conftest import Tiny, command, leftovers, metrics, outcome
 from tests.system.test_resume import Killed, send_at
 
 
@@ -51,6 +52,13 @@ def spoil(path: Path) -> None:
     path.write_bytes(bytes(path.stat().st_size))
 
 
+def flip(path: Path) -> None:
+    """One bit, near the end: in the numbers, which all look alike."""
+    content = bytearray(path.read_bytes())
+    content[-3] ^= 1
+    path.write_bytes(content)
+
+
 # ---- damage ----
 
 
@@ -63,6 +71,8 @@ def spoil(path: Path) -> None:
         ("state.json", Path.unlink),
         ("weights.safetensors", spoil),
         ("optimizer.safetensors", spoil),
+        ("weights.safetensors", flip),
+        ("optimizer.safetensors", flip),
     ],
     ids=lambda value: value if isinstance(value, str) else value.__name__,
 )
@@ -91,14 +101,59 @@ def test_a_damaged_checkpoint_does_not_stand_in_the_way_of_new_ones(tiny, finish
     assert outcome(broken_off, ("sentence",)) == outcome(finished, ("sentence",))
 
 
-def test_all_checkpoints_damaged_starts_nothing_over(tiny, broken_off):
+def test_all_checkpoints_damaged_starts_nothing_over_however_often_it_is_tried(tiny, finished, broken_off):
     record = (broken_off / "sentence" / "metrics.jsonl").read_bytes()
     for folder in (broken_off / "sentence" / "checkpoints").iterdir():
         cut(folder / "weights.safetensors")
+    for attempt in range(2):
+        done = tiny.train(broken_off, step="sentence")
+        assert done.code == 2 and "no checkpoint can be read; 2 are damaged" in done.err
+        assert "--from-scratch" in done.err
+        assert done.err.count("is damaged") == (2 if attempt == 0 else 0)
+        assert (broken_off / "sentence" / "metrics.jsonl").read_bytes() == record
+    done = command(*tiny.arguments(broken_off, step="sentence"), "--from-scratch")
+    assert done.code == 0 and "going on" not in done.err
+    assert outcome(broken_off, ("sentence",)) == outcome(finished, ("sentence",))
+
+
+def test_from_scratch_starts_a_finished_run_again(tiny, finished, tmp_path):
+    output = tmp_path / "output"
+    shutil.copytree(finished, output)
+    before = (output / "sentence" / "model" / "weights.safetensors").read_bytes()
+    done = command(*tiny.arguments(output, "seed=4", step="sentence"), "--from-scratch")
+    assert done.code == 0, done.err
+    assert (output / "sentence" / "model" / "weights.safetensors").read_bytes() != before
+
+
+def test_what_somebody_else_put_there_is_left_alone(tiny, finished, broken_off):
+    strange = [broken_off / "sentence" / inside / "update-old" for inside in ("best", "checkpoints")]
+    for folder in strange:
+        folder.mkdir()
+    with open(broken_off / "sentence" / "metrics.jsonl", "ab") as record:
+        record.write(b'[1, 2]\n{"kind": "train"}\n' + b"[" * 100_000 + b"\n")
     done = tiny.train(broken_off, step="sentence")
-    assert done.code == 2 and "no checkpoint can be read" in done.err
-    assert done.err.count("is damaged") == 2
-    assert (broken_off / "sentence" / "metrics.jsonl").read_bytes() == record
+    assert done.code == 0, done.err
+    for folder in strange:
+        folder.rmdir()
+    assert outcome(broken_off, ("sentence",)) == outcome(finished, ("sentence",))
+
+
+def test_best_weights_that_changed_on_disk_do_not_become_the_model(tiny, broken_off):
+    for folder in (broken_off / "sentence" / "best").iterdir():
+        flip(folder / "weights.safetensors")
+    done = tiny.train(broken_off, "sentence.updates=9", step="sentence")
+    assert done.code == 2 and "SHA-256" in done.err and str(broken_off / "sentence" / "best") in done.message
+    assert not (broken_off / "sentence" / "model").exists()
+
+
+def test_a_checkpoint_of_an_older_docnmt_knows_sizes_alone(tiny, finished, broken_off):
+    for folder in (broken_off / "sentence" / "checkpoints").iterdir():
+        state = json.loads((folder / "state.json").read_text())
+        state["files"] = {name: (folder / name).stat().st_size for name in state["files"]}
+        (folder / "state.json").write_text(json.dumps(state))
+    done = tiny.train(broken_off, step="sentence")
+    assert done.code == 0 and "going on from update 8" in done.err
+    assert outcome(broken_off, ("sentence",)) == outcome(finished, ("sentence",))
 
 
 def test_an_unwritten_checkpoint_of_a_killed_run_is_not_taken_for_one_and_is_cleared_away(tiny, finished, broken_off):
@@ -114,97 +169,119 @@ def test_an_unwritten_checkpoint_of_a_killed_run_is_not_taken_for_one_and_is_cle
 
 # ---- full disks ----
 
+FULL = [OSError(errno.ENOSPC, "No space left on device"), SafetensorError("I/O error: No space left on device")]
 
-@pytest.mark.parametrize(
-    "error", [OSError(errno.ENOSPC, "No space left on device"), SafetensorError("I/O error: No space left on device")]
-)
-def test_a_full_disk_keeps_the_checkpoint_before_and_training_goes_on(tiny, finished, tmp_path, monkeypatch, error):
-    whole = docnmt.training.checkpoint.save_weights
+
+@pytest.fixture
+def waits(monkeypatch) -> list[float]:
+    """How long training waits for room each time, without waiting."""
+    waited: list[float] = []
+    monkeypatch.setattr(docnmt.training.checkpoint.time, "sleep", waited.append)
+    return waited
+
+
+def full_for(times: int, error: Exception, write):
+    """What writes, on a disk that is full so many times after the first."""
     calls = []
 
-    def full(path: Path, weights: dict) -> None:
+    def full(path: Path, *values: object) -> None:
         calls.append(path)
-        if 3 <= len(calls) <= 6:  # two files a checkpoint: the second checkpoint and the ones after it
+        if 2 <= len(calls) <= 1 + times:
             path.write_bytes(b"half")
             raise error
-        whole(path, weights)
+        write(path, *values)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(docnmt.training.checkpoint, "save_weights", full)
-        done = tiny.train(tmp_path, step="sentence")
+    return full
+
+
+@pytest.mark.parametrize("error", FULL)
+@pytest.mark.parametrize(
+    ("module", "name", "waiting"),
+    [
+        (docnmt.training.checkpoint, "save_weights", "checkpoints/update-0000000"),
+        (docnmt.training.loop, "save_weights", "best/update-0000001"),
+    ],
+)
+def test_a_full_disk_is_waited_for(tiny, finished, tmp_path, monkeypatch, waits, error, module, name, waiting):
+    monkeypatch.setattr(module, name, full_for(4, error, getattr(module, name)))
+    done = tiny.train(tmp_path, step="sentence")
     assert done.code == 0, done.err
-    assert done.err.count("could not save a checkpoint") == 4
-    assert "No space left on device" in done.err
-    assert "the one of update-00000004 stays" in done.message
+    assert len(waits) == 4
+    assert done.err.count("no room on the disk") == 1 and waiting in done.err
+    assert done.err.count("there is room again") == 1
     assert outcome(tmp_path, ("sentence",)) == outcome(finished, ("sentence",))
     assert leftovers(tmp_path) == []
 
 
-def test_the_checkpoint_before_a_full_disk_is_usable(tiny, finished, tmp_path, monkeypatch):
-    whole, original = docnmt.training.checkpoint.save_weights, Trainer._update
+def test_so_it_is_when_the_model_is_saved(tiny, finished, tmp_path, monkeypatch, waits):
+    whole, calls = docnmt.model_folder.save_weights, []
+
+    def full(path: Path, weights: dict) -> None:
+        calls.append(path)
+        if len(calls) < 4:
+            raise FULL[1]
+        whole(path, weights)
+
+    monkeypatch.setattr(docnmt.model_folder, "save_weights", full)
+    done = tiny.train(tmp_path, step="sentence")
+    assert done.code == 0 and len(waits) == 3
+    assert f"{tmp_path / 'sentence' / 'model'}: no room on the disk" in done.message
+    assert outcome(tmp_path, ("sentence",)) == outcome(finished, ("sentence",))
+
+
+def test_and_when_a_line_is_added_to_the_record(tiny, finished, tmp_path, monkeypatch, waits):
+    class HalfFull(io.TextIOWrapper):
+        """Takes half a line, then finds that there is no room."""
+
+        def write(self, text: str) -> int:
+            super().write(text[: len(text) // 2])
+            self.flush()
+            raise FULL[0]
+
+    left = [2]
+
+    def opened(path, mode="r", **settings):
+        if mode == "a" and Path(path).name == "metrics.jsonl" and left[0]:
+            left[0] -= 1
+            return HalfFull(open(path, "ab"), encoding="utf-8")
+        return open(path, mode, **settings)
+
+    monkeypatch.setattr(docnmt.training.checkpoint, "open", opened, raising=False)
+    done = tiny.train(tmp_path, step="sentence")
+    assert done.code == 0, done.err
+    assert len(waits) == 2 and "metrics.jsonl: no room" in done.err
+    assert outcome(tmp_path, ("sentence",)) == outcome(finished, ("sentence",))
+
+
+def test_a_run_that_waits_can_be_stopped_and_goes_on_later(tiny, finished, tmp_path, monkeypatch):
+    whole = docnmt.training.checkpoint.save_weights
 
     def full(path: Path, weights: dict) -> None:
         if "update-00000004" not in path.parent.name:
-            raise OSError(errno.ENOSPC, "No space left on device")
+            raise FULL[0]
         whole(path, weights)
-
-    def dying(trainer, state):
-        if state.update == 12:
-            raise Killed
-        return original(trainer, state)
 
     with monkeypatch.context() as patch:
         patch.setattr(docnmt.training.checkpoint, "save_weights", full)
-        patch.setattr(Trainer, "_update", dying)
-        with pytest.raises(Killed):
-            tiny.train(tmp_path, step="sentence")
+        patch.setattr(docnmt.training.checkpoint.time, "sleep", lambda _: signal.raise_signal(signal.SIGTERM))
+        done = tiny.train(tmp_path, step="sentence")
+    assert done.code == 143 and "stopped, but could not save" in done.err
     assert names(tmp_path) == ["update-00000004"]
     done = tiny.train(tmp_path, step="sentence")
     assert done.code == 0 and "going on from update 4" in done.err
     assert outcome(tmp_path, ("sentence",)) == outcome(finished, ("sentence",))
 
 
-def test_a_disk_that_is_full_from_the_start(tiny, tmp_path, monkeypatch):
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
+def test_a_disk_that_fails_otherwise_keeps_the_checkpoint_before_and_training_goes_on(
+    tiny, finished, tmp_path, monkeypatch
+):
+    broken = OSError(errno.EIO, "Input/output error")
+    patched = full_for(3, broken, docnmt.training.checkpoint.save_weights)
     with monkeypatch.context() as patch:
-        patch.setattr(docnmt.training.checkpoint, "save_weights", full)
-        done = tiny.train(tmp_path, "data.dev=[]", step="sentence")
-    assert done.code == 0
-    assert "there is none before it" in done.message
-
-
-def test_a_disk_that_is_full_while_the_best_weights_are_kept_loses_nothing(tiny, finished, tmp_path, monkeypatch):
-    """No traceback: training goes on, or stops with a message; the next run ends as if nothing had been."""
-    whole = docnmt.training.loop.save_weights
-
-    def full(path: Path, weights: dict) -> None:
-        if "update-00000010" in str(path):
-            raise OSError(errno.ENOSPC, "No space left on device")
-        whole(path, weights)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(docnmt.training.loop, "save_weights", full)
+        patch.setattr(docnmt.training.checkpoint, "save_weights", patched)
         done = tiny.train(tmp_path, step="sentence")
-    assert "No space left on device" in done.err
-    assert "Traceback" not in done.err
-    if done.code != 0:
-        assert done.code == 2
-        assert tiny.train(tmp_path, step="sentence").code == 0
-        assert outcome(tmp_path, ("sentence",)) == outcome(finished, ("sentence",))
-
-
-def test_a_disk_that_is_full_when_the_model_is_saved_is_a_message(tiny, finished, tmp_path, monkeypatch):
-    def full(*_: object) -> None:
-        raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(docnmt.model_folder, "save_weights", full)
-        done = tiny.train(tmp_path, step="sentence")
-    assert done.code == 2
-    assert "No space left on device" in done.err and str(tmp_path / "sentence" / "model") in done.message
-    assert tiny.train(tmp_path, step="sentence").code == 0
+    assert done.code == 0, done.err
+    assert "could not save a checkpoint" in done.err and "Input/output error" in done.err
     assert outcome(tmp_path, ("sentence",)) == outcome(finished, ("sentence",))
 
 

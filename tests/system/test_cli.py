@@ -12,13 +12,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 
 import docnmt.decoding.translator as translating
 from docnmt.decoding.beam import Hypothesis
 from docnmt.decoding.translator import load
 from docnmt.document import Document
 from docnmt.version import __version__
+from tests.builders import replace_weights
 from tests.system.conftest import Result, Tiny, command, environment, first_documents, metrics
 
 
@@ -399,7 +400,7 @@ def test_score_agrees_with_validation(finished, scored_corpus, tmp_path):
         best = finished / "document" / "best" / f"update-{line['update']:08d}" / "weights.safetensors"
         if best.exists():
             merged = load_file(kept / "weights.safetensors") | load_file(best)
-            save_file(merged, kept / "weights.safetensors")
+            replace_weights(kept, merged)
             done = command("score", kept, scored_corpus, "--json", tmp_path / "s.json")
             assert done.code == 0, done.err
             summary = json.loads((tmp_path / "s.json").read_text())

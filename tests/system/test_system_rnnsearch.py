@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import save_file
 
 from docnmt.data.subwords import Subwords
 from docnmt.decoding.translator import load
 from docnmt.document import Document
 from docnmt.model_folder import load_card
+from tests.builders import replace_weights
 from tests.system.conftest import Systems, command, killed_at, outcome, weights
 
 
@@ -28,7 +28,7 @@ def talkative(systems: Systems, tmp_path_factory: pytest.TempPathFactory) -> Pat
     found = {name: value.detach() + 0.5 * torch.randn(value.shape) for name, value in network.named_parameters()}
     end = found["target_embedding.weight"][target.eos]
     found["readout.bias"] += torch.cat([end, end]) / end.norm()  # so that sentences end
-    save_file(found, folder / "weights.safetensors")
+    replace_weights(folder, found)
     return folder
 
 

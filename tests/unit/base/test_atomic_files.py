@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from pathlib import Path
 
 import pytest
 
 import docnmt.base.files
-from docnmt.base.files import HOST, folder_atomically, write_atomically, write_json
+from docnmt.base.files import HOST, NoRoom, check_hashes, folder_atomically, hashes, write_atomically, write_json
 
 
 class Stop(BaseException):
@@ -145,3 +147,42 @@ def test_a_pipe_is_written_to_and_stays_one(tmp_path):
     assert os.read(reader, 100) == b"text"
     os.close(reader)
     assert pipe.is_fifo() and list(tmp_path.iterdir()) == [pipe]
+
+
+# ---- full disks, lost names, changed bytes ----
+
+
+@pytest.mark.parametrize("write", [write_atomically, folder_atomically])
+def test_a_full_disk_names_what_found_no_room(tmp_path, write):
+    with pytest.raises(NoRoom, match=f"{tmp_path / 'a'}: there is no room") as caught, write(tmp_path / "a"):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert caught.value.path == tmp_path / "a"
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("write", [write_atomically, folder_atomically])
+def test_a_new_name_is_on_disk_before_anybody_is_told(tmp_path, write, monkeypatch):
+    done = []
+    rename, replace, sync = os.rename, os.replace, os.fsync
+    monkeypatch.setattr(os, "rename", lambda *names: (done.append("named"), rename(*names)))
+    monkeypatch.setattr(os, "replace", lambda *names: (done.append("named"), replace(*names)))
+
+    def noted(handle: int) -> None:
+        done.append("folder" if stat.S_ISDIR(os.fstat(handle).st_mode) else "file")
+        sync(handle)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    with write(tmp_path / "a") as made:
+        if write is folder_atomically:
+            (made / "file").write_bytes(b"x")
+    assert done[0] == "file" and done[-2:] == ["named", "folder"]
+
+
+def test_hashes_find_a_changed_byte(tmp_path):
+    (tmp_path / "a").write_bytes(b"one")
+    (tmp_path / "b").write_bytes(b"two")
+    known = hashes(tmp_path)
+    check_hashes(tmp_path, known)
+    (tmp_path / "b").write_bytes(b"twO")
+    with pytest.raises(OSError, match="b is not as it was written"):
+        check_hashes(tmp_path, known)

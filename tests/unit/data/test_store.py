@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from docnmt.base.errors import DocnmtError
-from docnmt.data.store import StoreWriter, TokenStore, sentences_of, stored_key, write_store
+from docnmt.data.store import StoreWriter, TokenStore, open_store, sentences_of, write_store
 from docnmt.document import ParallelDocument
 from tests.builders import make_store, parallel_documents, subwords
 
@@ -108,7 +108,25 @@ def test_a_damaged_card_is_noticed(store, text):
     (store.folder / "store.json").write_text(text, encoding="utf-8")
     with pytest.raises(DocnmtError):
         TokenStore(store.folder)
-    assert stored_key(store.folder) == ""
+    assert open_store(store.folder, "k") is None
+
+
+@pytest.mark.parametrize("name", [*FILES, "documents.ids"])
+def test_a_flipped_bit_makes_it_no_store_to_train_on(store, name):
+    key = store.card["key"]
+    assert open_store(store.folder, key) is not None
+    path = store.folder / name
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    assert open_store(store.folder, key) is None
+
+
+def test_a_store_of_an_older_docnmt_knows_no_hashes(store):
+    card = json.loads((store.folder / "store.json").read_text())
+    del card["files"]
+    (store.folder / "store.json").write_text(json.dumps(card))
+    assert open_store(store.folder, card["key"]) is not None
 
 
 # ---- atomic ----
@@ -124,7 +142,7 @@ def test_an_exception_in_the_middle_leaves_nothing(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         write_store(folder, documents_that_break(), subwords("source"), subwords("target"), 1, "k")
     assert list(folder.parent.iterdir()) == []
-    assert stored_key(folder) == ""
+    assert open_store(folder, "k") is None
 
 
 def test_an_exception_leaves_the_store_that_was_there(store):
@@ -138,7 +156,7 @@ def test_an_exception_leaves_the_store_that_was_there(store):
 def test_a_new_store_replaces_the_old_one(store):
     write_store(store.folder, parallel_documents([2]), subwords("source"), subwords("target"), 1, "new")
     assert len(TokenStore(store.folder)) == 2
-    assert stored_key(store.folder) == "new"
+    assert open_store(store.folder, "new") is not None and open_store(store.folder, "k") is None
     assert [path.name for path in store.folder.parent.iterdir()] == [store.folder.name]
 
 
