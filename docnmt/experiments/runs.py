@@ -19,7 +19,7 @@ from docnmt.base.files import Owner, owned, owner_of
 from docnmt.base.progress import Progress
 from docnmt.base.report import Column, Table
 from docnmt.config import Recipe
-from docnmt.training.checkpoint import State
+from docnmt.training.checkpoint import State, read_states
 from docnmt.training.identity import changed, identity, key_of, length_of, settings_of
 from docnmt.training.two_step import NOTHING, train
 
