@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 from docnmt.base.errors import DocnmtError
 from docnmt.documents.segment import MAX_TEXT, Segment
-from docnmt.documents.xml_text import XmlText
+from docnmt.documents.xml import XmlText
 
 MAX_ENTRIES = 20_000
 MAX_UNPACKED = 1 << 29

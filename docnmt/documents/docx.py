@@ -11,11 +11,10 @@ from itertools import groupby
 
 from docnmt.base.errors import DocnmtError
 from docnmt.documents.archive import Archive, PackageText
+from docnmt.documents.inline import Change, Passage, Piece, Place, Span, has_letters, trim
 from docnmt.documents.outline import Outline
-from docnmt.documents.passages import Atom, Passage, Role, has_letters, trim
 from docnmt.documents.segment import FileText, Segment
-from docnmt.documents.xml import Aside, Element, XmlBytes
-from docnmt.documents.xml_text import AttributePlace, Change, Inline, MixedPlace, Place, XmlText, atoms_of, escape
+from docnmt.documents.xml import Aside, AttributePlace, Element, MixedPlace, XmlBytes, XmlText, escape, pieces_of
 
 # A paragraph of a Word document, cut into runs: those that look alike are one text, another look is a mark.
 
@@ -48,22 +47,23 @@ class Run:
         return cls(element, properties, b"".join(xml.data[child.start : child.end] for child in seen))
 
 
-Piece = tuple[Run | None, int, int]  # bytes to copy, and the run they have to stand in
+Copied = tuple[Run | None, int, int]  # bytes to copy, and the run they have to stand in
 
 
 @dataclass(slots=True, eq=False)
-class RunAtom(Atom):
-    pieces: tuple[Piece, ...] = ()
+class RunPiece(Piece):
+    wide: bool = True  # what it is nobody knows
+    copied: tuple[Copied, ...] = ()
     field: str = ""  # begin, instruction, separate or end
     look: Run | None = None  # of a mark that only changes the look
 
     @property
     def run(self) -> Run | None:
-        return self.pieces[0][0]
+        return self.copied[0][0]
 
 
-def _atom(role: Role, start: int, end: int, run: Run | None = None, **more: object) -> RunAtom:
-    return RunAtom(role, start, end, pieces=((run, start, end),), **more)  # type: ignore[arg-type]
+def _piece(start: int, end: int, run: Run | None = None, **more: object) -> RunPiece:
+    return RunPiece(start, end, copied=((run, start, end),), **more)  # type: ignore[arg-type]
 
 
 class ParagraphReader:
@@ -76,34 +76,34 @@ class ParagraphReader:
         """None where there are no words."""
         if self._is_code(paragraph.find("w:pPr"), "w:pStyle"):
             return None
-        atoms = _with_fields(self._atoms(paragraph))
-        first, last = _whole_runs(atoms, *trim(atoms))
-        base, marked = _with_looks(atoms[first:last])
+        pieces = _with_fields(self._pieces(paragraph))
+        first, last = _whole_runs(pieces, *trim(pieces))
+        base, marked = _with_looks(pieces[first:last])
         passage = Passage(marked)
         if base is None or not has_letters(passage.segment.text):
             return None
-        start, end = _bounds(atoms[first].pieces[0])[0], _bounds(atoms[last - 1].pieces[-1])[1]
-        return RunsPlace(start, end, passage, base)
+        start, end = _bounds(pieces[first].copied[0])[0], _bounds(pieces[last - 1].copied[-1])[1]
+        return RunsPlace(start, end, passage, base, self._xml)
 
     def _is_code(self, properties: Element | None, name: str) -> bool:
         style = properties.find(name) if properties else None
         return style is not None and style.attributes.get("w:val") in self._code
 
-    def _atoms(self, around: Element) -> Iterator[RunAtom]:
+    def _pieces(self, around: Element) -> Iterator[RunPiece]:
         for child in around.children:
             if isinstance(child, Aside):
-                yield _atom(Role.ALONE, child.start, child.end)
+                yield _piece(child.start, child.end)
             elif not isinstance(child, Element) or child.name in _NOISE:
                 continue  # between runs there are only line ends
             elif child.name == "w:r" and not self._is_code(child.find("w:rPr"), "w:rStyle"):
                 yield from _in_run(child, Run.of(child, self._xml))
             elif content := _content(child):
                 inside = content.find(f"{content.name}Pr")
-                yield _atom(Role.OPEN, child.start, inside.end if inside else content.inner)
-                yield from self._atoms(content)
-                yield _atom(Role.CLOSE, content.outer, child.end)
+                yield _piece(child.start, inside.end if inside else content.inner, pair=child.start)
+                yield from self._pieces(content)
+                yield _piece(content.outer, child.end, pair=child.start, closing=True)
             elif child.name not in ("w:smartTagPr", "w:customXmlPr"):
-                yield _atom(Role.ALONE, child.start, child.end, link=_link(child))
+                yield _piece(child.start, child.end).tied(_link(child))
 
 
 def _content(element: Element) -> Element | None:
@@ -118,24 +118,24 @@ def _content(element: Element) -> Element | None:
     return element if around and element.children else None
 
 
-def _in_run(element: Element, run: Run) -> Iterator[RunAtom]:
+def _in_run(element: Element, run: Run) -> Iterator[RunPiece]:
     for child in element.children:
         where = child.start, child.end, run
         if isinstance(child, Aside):
-            yield _atom(Role.ALONE, *where)
+            yield _piece(*where)
         elif not isinstance(child, Element) or child.name in _NOISE:
             continue
         elif child.name == "w:t":
             text = child.text() if child.attributes.get("xml:space") == "preserve" else child.text().strip(" \t\r\n")
-            yield _atom(Role.TEXT, *where, text=re.sub("[\t\r\n]", " ", text))
+            yield _piece(*where, text=re.sub("[\t\r\n]", " ", text))
         elif child.name == "w:noBreakHyphen":
-            yield _atom(Role.TEXT, *where, text=_NO_BREAK_HYPHEN)
+            yield _piece(*where, text=_NO_BREAK_HYPHEN)
         elif child.name == "w:fldChar":
-            yield _atom(Role.ALONE, *where, field=child.attributes.get("w:fldCharType", ""))
+            yield _piece(*where, field=child.attributes.get("w:fldCharType", ""))
         elif child.name == "w:instrText":
-            yield _atom(Role.ALONE, *where, field="instruction " + child.text())
+            yield _piece(*where, field="instruction " + child.text())
         else:
-            yield _atom(Role.ALONE, *where, gap=child.name in _GAPS)
+            yield _piece(*where, gap=child.name in _GAPS)
 
 
 def _link(element: Element) -> str:
@@ -145,22 +145,19 @@ def _link(element: Element) -> str:
     return f"{slash}{element.name[: bound.start()]} {element.attributes.get('w:id')}" if bound else ""
 
 
-# --- fields ----------------------------------------------------------------------------------------------------------
-
-
 def _field_name(instruction: str) -> str:
     return next(iter(instruction.split()), "").upper()
 
 
-def _with_fields(atoms: Iterable[RunAtom]) -> list[RunAtom]:
+def _with_fields(pieces: Iterable[RunPiece]) -> list[RunPiece]:
     """Fields as marks: links as a beginning and an end with text between them, all others as one."""
-    result: list[RunAtom] = []
+    result: list[RunPiece] = []
     begun: list[int] = []
-    for atom in atoms:
-        result.append(atom)
-        if atom.field == "begin" and len(begun) < _MAX_FIELDS:
+    for piece in pieces:
+        result.append(piece)
+        if piece.field == "begin" and len(begun) < _MAX_FIELDS:
             begun.append(len(result) - 1)
-        elif atom.field == "end" and begun:
+        elif piece.field == "end" and begun:
             start = begun.pop()
             whole = result[start:]
             text = _name_of(whole) in _FIELDS_WITH_TEXT and any(part.field == "separate" for part in whole)
@@ -168,59 +165,61 @@ def _with_fields(atoms: Iterable[RunAtom]) -> list[RunAtom]:
                 result[start:] = [_merged(whole)]
             else:
                 _merge_head(result, start)
-                result[start].link, atom.link = f"field {atom.start}", f"/field {atom.start}"
+                result[start].tied(f"field {piece.start}")
+                piece.tied(f"/field {piece.start}")
     for start in reversed(begun):  # these end in another paragraph
         _merge_head(result, start)
     return result
 
 
-def _name_of(field: Sequence[RunAtom]) -> str:
+def _name_of(field: Sequence[RunPiece]) -> str:
     return _field_name("".join(a.field.removeprefix("instruction ") for a in field[1:] if a.field.startswith("instr")))
 
 
-def _merge_head(atoms: list[RunAtom], start: int) -> None:
+def _merge_head(pieces: list[RunPiece], start: int) -> None:
     """Makes one mark of what stands before the text of a field."""
-    end = next((i + 1 for i in range(start, len(atoms)) if atoms[i].field == "separate"), start)
-    if end > start and _is_balanced(atoms[start:end]):
-        atoms[start:end] = [_merged(atoms[start:end])]
+    end = next((i + 1 for i in range(start, len(pieces)) if pieces[i].field == "separate"), start)
+    if end > start and _is_balanced(pieces[start:end]):
+        pieces[start:end] = [_merged(pieces[start:end])]
 
 
-def _is_balanced(atoms: Sequence[RunAtom]) -> bool:
+def _is_balanced(pieces: Sequence[RunPiece]) -> bool:
     depth = 0
-    for atom in atoms:
-        depth += (atom.role is Role.OPEN) - (atom.role is Role.CLOSE)
+    for piece in pieces:
+        if piece.pair and not piece.loose:
+            depth += -1 if piece.closing else 1
         if depth < 0:
             return False
     return depth == 0
 
 
-def _merged(atoms: Sequence[RunAtom]) -> RunAtom:
-    pieces = tuple(piece for atom in atoms for piece in atom.pieces)
-    return RunAtom(Role.ALONE, atoms[0].start, atoms[-1].end, pieces=pieces)
+def _merged(pieces: Sequence[RunPiece]) -> RunPiece:
+    copied = tuple(part for piece in pieces for part in piece.copied)
+    return RunPiece(pieces[0].start, pieces[-1].end, copied=copied)
 
 
-def _whole_runs(atoms: Sequence[RunAtom], first: int, last: int) -> tuple[int, int]:
+def _whole_runs(pieces: Sequence[RunPiece], first: int, last: int) -> tuple[int, int]:
     """Runs are written as a whole: what stands in the first and the last one with the text goes with it."""
-    while 0 < first < last and atoms[first].run and atoms[first - 1].pieces[-1][0] is atoms[first].run:
+    while 0 < first < last and pieces[first].run and pieces[first - 1].copied[-1][0] is pieces[first].run:
         first -= 1
-    while first < last < len(atoms) and atoms[last].run and atoms[last].run is atoms[last - 1].pieces[-1][0]:
+    while first < last < len(pieces) and pieces[last].run and pieces[last].run is pieces[last - 1].copied[-1][0]:
         last += 1
     return first, last
 
 
-def _with_looks(atoms: Sequence[RunAtom]) -> tuple[Run | None, list[RunAtom]]:
-    """A run with the look of most of the text, and the atoms with marks around text that looks otherwise."""
+def _with_looks(pieces: Sequence[RunPiece]) -> tuple[Run | None, list[RunPiece]]:
+    """A run with the look of most of the text, and the pieces with marks around text that looks otherwise."""
     lengths: Counter[bytes] = Counter()
     runs: dict[bytes, Run] = {}
     stretches: list[tuple[int, int, bytes]] = []  # first and last text, and their look
     joined = False
-    for number, atom in enumerate(atoms):
-        if atom.role in (Role.OPEN, Role.CLOSE):
+    for number, piece in enumerate(pieces):
+        if piece.pair and not piece.loose:
             joined = False
-        elif atom.role is Role.TEXT and atom.run and atom.text.strip():
-            look = atom.run.look
-            lengths[look] += len(atom.text)
-            runs.setdefault(look, atom.run)
+        elif piece.text and piece.run and not piece.text.isspace():
+            look = piece.run.look
+            lengths[look] += len(piece.text)
+            runs.setdefault(look, piece.run)
             if joined and stretches[-1][2] == look:
                 stretches[-1] = stretches[-1][0], number, look
             else:
@@ -229,22 +228,19 @@ def _with_looks(atoms: Sequence[RunAtom]) -> tuple[Run | None, list[RunAtom]]:
     base = max(lengths, key=lambda look: lengths[look], default=b"")
     first = {start: look for start, _, look in stretches if look != base}
     last = {end: start for start, end, look in stretches if look != base}
-    result: list[RunAtom] = []
-    for number, atom in enumerate(atoms):
+    result: list[RunPiece] = []
+    for number, piece in enumerate(pieces):
         if number in first:
-            result.append(_look_mark(atom.start, f"look {number}", runs[first[number]]))
-        result.append(atom)
+            look_mark = RunPiece(piece.start, piece.start, look=runs[first[number]])
+            result.append(look_mark.tied(f"look {number}"))
+        result.append(piece)
         if number in last:
-            result.append(_look_mark(atom.end, f"/look {last[number]}", None))
+            result.append(RunPiece(piece.end, piece.end).tied(f"/look {last[number]}"))
     return runs.get(base), result
 
 
-def _look_mark(at: int, link: str, look: Run | None) -> RunAtom:
-    return RunAtom(Role.ALONE, at, at, link=link, look=look)
-
-
-def _bounds(piece: Piece) -> tuple[int, int]:
-    run, start, end = piece
+def _bounds(copied: Copied) -> Span:
+    run, start, end = copied
     return (run.element.start, run.element.end) if run else (start, end)
 
 
@@ -256,6 +252,7 @@ class RunsPlace:
     end: int
     passage: Passage
     base: Run
+    xml: XmlBytes
     # The same paragraph once more, for programs that cannot show the first one.
     twins: list[RunsPlace] = field(default_factory=list)
 
@@ -263,37 +260,36 @@ class RunsPlace:
     def segment(self) -> Segment:
         return self.passage.segment
 
-    def changes(self, translation: Segment, xml: XmlBytes) -> Sequence[Change]:
-        if (translation.text, translation.marks) == (self.segment.text, self.segment.marks):
+    def changes(self, translation: Segment) -> Sequence[Change[bytes]]:
+        if translation.reads_as(self.segment):
             return ()
-        own = Change(self.start, self.end, tuple(self._parts(translation, xml)))
-        return [own, *(change for twin in self.twins for change in twin.changes(translation, xml))]
+        own = Change(self.start, self.end, tuple(self._parts(translation)))
+        return [own, *(change for twin in self.twins for change in twin.changes(translation))]
 
-    def _parts(self, translation: Segment, xml: XmlBytes) -> Iterator[bytes | tuple[int, int]]:
-        prefix = xml.tag_name(self.base.element).removesuffix("r")
-        looks: dict[str, Run] = {}
-        for piece in self.passage.atoms(translation):
+    def _parts(self, translation: Segment) -> Iterator[bytes | Span]:
+        prefix = self.xml.tag_name(self.base.element).removesuffix("r")
+        end = self.xml.encode(f"</{prefix}r>")
+        looks: dict[int | str, Run] = {}
+        for piece in self.passage.pieces(translation):
             if isinstance(piece, str):
                 run = next(reversed(looks.values()), self.base)
-                yield from _in(run, [xml.encode(_spelled(piece, prefix))], prefix, xml)
-            elif isinstance(piece, RunAtom) and piece.pieces:
-                for copied, pieces in groupby(piece.pieces, key=lambda part: part[0]):
-                    spans = [(start, end) for _, start, end in pieces]
-                    yield from _in(copied, spans, prefix, xml) if copied else spans
-            elif isinstance(piece, RunAtom) and piece.look:
-                looks[piece.link] = piece.look
+                yield from _in(run, [self.xml.encode(_spelled(piece, prefix))], end)
+            elif isinstance(piece, RunPiece) and piece.copied:
+                for copied, parts in groupby(piece.copied, key=lambda part: part[0]):
+                    spans = [(start, end) for _, start, end in parts]
+                    yield from _in(copied, spans, end) if copied else spans
+            elif isinstance(piece, RunPiece) and piece.look:
+                looks[piece.pair] = piece.look
             else:
-                looks.pop(piece.link.removeprefix("/"))
+                looks.pop(piece.pair)
 
 
-def _in(
-    run: Run, content: Sequence[bytes | tuple[int, int]], prefix: str, xml: XmlBytes
-) -> Iterator[bytes | tuple[int, int]]:
+def _in(run: Run, content: Sequence[bytes | Span], end: bytes) -> Iterator[bytes | Span]:
     yield run.element.start, run.element.inner
     if run.properties:
         yield run.properties.start, run.properties.end
     yield from content
-    yield xml.encode(f"</{prefix}r>")
+    yield end
 
 
 def _spelled(text: str, prefix: str) -> str:
@@ -373,15 +369,15 @@ def _code_styles(data: bytes, name: str) -> Iterator[str]:
 
 def _title(xml: XmlBytes) -> Iterator[MixedPlace]:
     for title in xml.elements(frozenset(("dc:title",)), _NAMESPACES):
-        if place := MixedPlace.of(list(atoms_of(title, lambda _: Inline.ALONE)), collapse=True):
+        if place := MixedPlace.of(list(pieces_of(title)), xml, collapse=True):
             yield place
 
 
-def _places(xml: XmlBytes, code: frozenset[str]) -> Iterator[Place]:
+def _places(xml: XmlBytes, code: frozenset[str]) -> Iterator[Place[bytes]]:
     reader = ParagraphReader(xml, code)
     for outermost in xml.elements(frozenset(("w:p", "wp:docPr")), _NAMESPACES):
         known: dict[Segment, RunsPlace] = {}
-        found: list[Place] = []
+        found: list[Place[bytes]] = []
         for element in outermost.walk():
             if element.name == "wp:docPr":
                 alternatives = (AttributePlace.of(element, attribute, xml) for attribute in ("title", "descr"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import posixpath
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from urllib.parse import unquote
@@ -13,7 +13,7 @@ from docnmt.base.errors import DocnmtError
 from docnmt.documents.archive import Archive, write_zip
 from docnmt.documents.html import Page, Reader, read_page
 from docnmt.documents.html_tokens import Token, Tokens, attributes, decode, names, tokens
-from docnmt.documents.runs import Edit
+from docnmt.documents.inline import Change, Place
 from docnmt.documents.segment import Segment
 
 _CONTAINER = "META-INF/container.xml"
@@ -100,13 +100,15 @@ class _Xml:
 
     def page(self, wanted: Sequence[str], languages: tuple[str, str], language: str = "") -> Page:
         """The texts of these elements as segments; the element `language` names the language of all."""
-        reader = Reader(self.text, self._name, True, self._encoding, languages)
-        edits: list[Edit] = []
-        for content in self._contents(wanted):
-            reader.read(content.start, content.end)
-        if languages[1]:
-            edits = [(content.start, content.end, languages[1]) for content in self._contents((language,))][:1]
-        return Page(self.text, self._encoding, self._mark, reader.found(), tuple(edits), self._name)
+
+        def walk(add: Callable[[Place[str]], object]) -> list[Change[str]]:
+            reader = Reader(self.text, self._name, True, self._encoding, languages, add)
+            for content in self._contents(wanted):
+                reader.read(content.start, content.end)
+            named = list(self._contents((language,)))[:1] if languages[1] else []
+            return [Change(content.start, content.end, (languages[1],)) for content in named]
+
+        return Page(self.text, self._encoding, self._mark, walk, self._name, xml=True)
 
     def _contents(self, wanted: Sequence[str]) -> Iterator[Token]:
         for token, content in pairwise(self.tokens):

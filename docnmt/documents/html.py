@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
@@ -21,20 +21,21 @@ from docnmt.documents.html_tokens import (
     names,
     tokens,
 )
-from docnmt.documents.outline import Outline
-from docnmt.documents.runs import (
+from docnmt.documents.inline import (
     TEMPLATE,
-    Edit,
+    Change,
+    Passage,
     Piece,
-    Run,
+    Place,
+    Span,
+    Splice,
     collapsed,
-    edited,
     is_readable,
-    make_run,
-    rewritten,
-    unlinked,
+    passage_of,
+    plain,
 )
-from docnmt.documents.segment import MAX_IN_PARAGRAPH, Mark, Room, Segment
+from docnmt.documents.outline import Outline
+from docnmt.documents.segment import MAX_IN_PARAGRAPH, Room, Segment
 
 LEFT_ALONE = names(
     "script style textarea pre code kbd samp var svg math rt rp xmp iframe noembed noframes object applet"
@@ -45,36 +46,49 @@ _READ_METAS = names("description og:title og:description twitter:title twitter:d
 _REFERENCE = re.compile(r"&(?:#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[A-Za-z][A-Za-z0-9]{1,31};?)")
 _HARD_SPACE = re.compile(r"&(?:nbsp|#160|#[xX][aA]0);")
 _NOTE = re.compile(r"\W*\d{0,4}\W*")
+_LINK = re.compile(r"<a[\s>]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-@dataclass(frozen=True, slots=True)
+# Goes through a page, hands each place with text to a function and gives what says that the page is in the target
+# language.
+Walk = Callable[[Callable[[Place[str]], object]], Sequence[Change[str]]]
+
+
 class Page:
-    """A page that was read."""
+    """A page that was read. Its places are found once more when it is written: the segments alone are kept."""
 
-    text: str
-    encoding: str
-    mark: bytes  # for the order of bytes
-    runs: tuple[Run, ...]
-    languages: tuple[Edit, ...]  # how to say that the page is in another language now
-    name: str = ""  # of XML: what is written has to be such, too
-
-    @property
-    def segments(self) -> tuple[Segment, ...]:
-        return tuple(run.segment for run in self.runs)
+    def __init__(self, text: str, encoding: str, mark: bytes, walk: Walk, name: str, xml: bool):
+        """`mark` is the one for the order of bytes. What is written for `xml` has to be such, too."""
+        self._text, self._encoding, self._mark, self._walk, self._name, self._xml = (
+            text,
+            encoding,
+            mark,
+            walk,
+            name,
+            xml,
+        )
+        room = Room(len(text), name)
+        self.segments: list[Segment] = []
+        self._languages = walk(lambda place: self.segments.append(room.add(place.segment)))
 
     def write(self, translations: Sequence[Segment]) -> bytes:
-        new = rewritten(self.text, self.runs, translations, self.languages)
-        if not self.name or new == self.text:
-            return self._encoded(new)
-        return _outline().checked(self._encoded(self.text), self._encoded(new), self.name)
+        if len(translations) != len(self.segments):
+            raise ValueError(f"{len(translations)} translations for {len(self.segments)} segments")
+        left = iter(translations)
+        changes: list[Change[str]] = []
+        self._walk(lambda place: changes.extend(place.changes(next(left))))
+        if not changes:
+            return self._encoded(self._text)
+        new = self._encoded(Splice(self._text, [*changes, *self._languages]).whole())
+        return _outline().checked(self._encoded(self._text), new, self._name) if self._xml else new
 
     def relabelled(self) -> bytes:
         """With nothing changed but the language that it says it is in."""
-        return self._encoded(edited(self.text, self.languages))
+        return self._encoded(Splice(self._text, self._languages).whole())
 
     def _encoded(self, text: str) -> bytes:
-        return self.mark + text.encode(self.encoding, "surrogateescape")
+        return self._mark + text.encode(self._encoding, "surrogateescape")
 
 
 def _outline() -> Outline:
@@ -88,39 +102,82 @@ def read(data: bytes, name: str, languages: tuple[str, str]) -> Page:
 def read_page(data: bytes, name: str, languages: tuple[str, str], xml: bool) -> Page:
     mark, text, encoding = decode(data, name)
     xml = xml or text.lstrip().startswith("<?xml")
-    reader = Reader(text, name, xml, encoding, languages)
-    reader.read(0, len(text))
-    return Page(text, encoding, mark, reader.found(), tuple(reader.edits), name if xml else "")
+
+    def walk(add: Callable[[Place[str]], object]) -> list[Change[str]]:
+        reader = Reader(text, name, xml, encoding, languages, add)
+        reader.read(0, len(text))
+        return reader.edits
+
+    return Page(text, encoding, mark, walk, name, xml)
 
 
-def runs_in(text: str, name: str, start: int, end: int) -> tuple[Run, ...]:
-    """The runs of a piece of HTML inside another text."""
-    reader = Reader(text, name, False, "utf-8", ("", ""))
-    reader.read(start, end)
-    return reader.found()
+@dataclass(frozen=True, slots=True)
+class LinePlace:
+    """Text in the line with the tags in it."""
+
+    passage: Passage
+    escape: Callable[[str], str]
+    is_link: Callable[[Piece], bool]
+
+    @property
+    def start(self) -> int:
+        return self.passage.start
+
+    @property
+    def segment(self) -> Segment:
+        return self.passage.segment
+
+    def changes(self, translation: Segment) -> Sequence[Change[str]]:
+        if translation.reads_as(self.segment):
+            return ()
+        parts: list[str | Span] = []
+        for piece in self.passage.pieces(translation, self.is_link):
+            parts.append(self.escape(piece) if isinstance(piece, str) else (piece.start, piece.end))
+        return (Change(self.start, self.passage.end, parts),)
+
+
+@dataclass(frozen=True, slots=True)
+class AttributePlace:
+    start: int
+    end: int
+    segment: Segment
+    quote: str
+    escape: Callable[[str], str]
+
+    def changes(self, translation: Segment) -> Sequence[Change[str]]:
+        if translation.text == self.segment.text:
+            return ()
+        quote = self.quote or '"'
+        escaped = self.escape(translation.text).replace(quote, "&quot;" if quote == '"' else "&#39;")
+        return (Change(self.start, self.end, (f"{quote}{escaped}{quote}",)),)
+
+
+def places_in(text: str, name: str, start: int, end: int) -> list[Place[str]]:
+    """The places of a piece of HTML inside another text."""
+    places: list[Place[str]] = []
+    Reader(text, name, False, "utf-8", ("", ""), places.append).read(start, end)
+    return places
 
 
 class Reader:
-    """Finds the runs of a page, or of a part of it."""
+    """Finds the text of a page, or of a part of it."""
 
-    def __init__(self, text: str, name: str, xml: bool, encoding: str, languages: tuple[str, str]):
+    def __init__(
+        self,
+        text: str,
+        name: str,
+        xml: bool,
+        encoding: str,
+        languages: tuple[str, str],
+        add: Callable[[Place[str]], object],
+    ):
+        """`add` is given each place that is found."""
         self._text, self._name, self._xml = text, name, xml
-        self._encoding, self._languages = encoding, languages
+        self._encoding, self._languages, self._add = encoding, languages, add
         self._hard_space = "\xa0"  # as the page spells it
-        self._pieces: list[Piece] = []
-        self._later: list[Run] = []  # of the attributes in the line, which are read after it
-        self._runs: list[Run] = []
-        self.edits: list[Edit] = []  # that say that the page is in the target language
-
-    def found(self) -> tuple[Run, ...]:
-        room = Room(len(self._text), self._name)
-        for run in self._runs:
-            room.add(run.segment)
-            if _SURROGATE.search(run.segment.text):
-                place = f"{self._name}, line {line_of(self._text, run.start)}"
-                problem = f"bytes that are no {self._encoding.upper()}"
-                raise DocnmtError(f"{place}: {problem}\n  Save the page as UTF-8.")
-        return tuple(self._runs)
+        self._pieces: list[Piece] = []  # of the line that is being read
+        self._later: list[Place[str]] = []  # the attributes in the line, which are read after it
+        self.edits: list[Change[str]] = []  # that say that the page is in the target language
 
     def read(self, start: int, end: int) -> None:
         if hard_space := _HARD_SPACE.search(self._text, start, end):
@@ -144,12 +201,12 @@ class Reader:
                 else:
                     self._read_tag(token, read, number + 1 if partners[number] else 0)
             elif token.name in BLOCKS:
-                self._end_run()
+                self._end_line()
             elif token.kind != "raw":
                 pair = partners[number]
                 self._pieces.append(Piece(token.start, token.end, pair=pair, closing=pair > 0))
             number = following
-        self._end_run()
+        self._end_line()
 
     def _read_text(self, token: Token) -> None:
         if token.kind == "cdata":
@@ -165,21 +222,19 @@ class Reader:
 
     def _read_words(self, start: int, end: int) -> None:
         for reference in _REFERENCE.finditer(self._text, start, end):
-            if reference.start() > start:
-                self._pieces.append(Piece(start, reference.start(), self._text[start : reference.start()]))
-            self._pieces.append(Piece(*reference.span(), html.unescape(reference[0])))
+            self._pieces += plain(self._text, start, reference.start())
+            character = html.unescape(reference[0])
+            self._pieces.append(Piece(*reference.span(), "" if character == "\xad" else character))
             start = reference.end()
-        if end > start:
-            self._pieces.append(Piece(start, end, self._text[start:end]))
+        self._pieces += plain(self._text, start, end)
 
     def _leave_alone(self, token: Token, end: int, read: dict[str, Attribute]) -> None:
         """An element that nobody translates; what its tag says may be translated all the same."""
-        runs = [] if _says_no(read) else self._attribute_runs(token, read)
+        places = [] if _says_no(read) else self._attribute_places(token, read)
         if token.name in BLOCKS:
-            self._end_run()
-            self._runs += runs
+            self._end_line(*places)
         else:
-            self._later += runs
+            self._later += places
             self._pieces.append(Piece(token.start, end, wide=token.name not in ("rt", "rp")))
 
     def _is_note(self, found: Sequence[Token], first: int, last: int) -> bool:
@@ -193,15 +248,14 @@ class Reader:
         return bool(_NOTE.fullmatch(html.unescape(text)))
 
     def _read_tag(self, token: Token, read: dict[str, Attribute], pair: int) -> None:
-        runs = self._attribute_runs(token, read)
+        places = self._attribute_places(token, read)
         self.edits += self._language_edits(token, read)
         if token.name in BLOCKS:
-            self._end_run()
-            self._runs += runs
+            self._end_line(*places)
             return
         if token.name == "br" and self._follows_break():
-            self._end_run()  # an empty line parts paragraphs
-        self._later += runs
+            self._end_line()  # an empty line parts paragraphs
+        self._later += places
         wide, breaks = token.name in _WIDE, token.name == "br"
         self._pieces.append(Piece(token.start, token.end, pair=pair, wide=wide, breaks=breaks))
 
@@ -211,43 +265,39 @@ class Reader:
                 return piece.breaks
         return False
 
-    def _end_run(self) -> None:
+    def _end_line(self, *places: Place[str]) -> None:
+        """`places` come after it."""
         if len(self._pieces) > 2 * MAX_IN_PARAGRAPH:
-            place = f"{self._name}, line {line_of(self._text, self._pieces[0].start)}"
-            raise DocnmtError(f"{place}: more than {MAX_IN_PARAGRAPH:,} tags in one paragraph\n  Part it into several.")
-        if run := make_run(self._text, self._pieces, self._spell):
-            self._runs.append(run)
-        self._runs += self._later
+            where = f"{self._name}, line {line_of(self._text, self._pieces[0].start)}"
+            raise DocnmtError(f"{where}: more than {MAX_IN_PARAGRAPH:,} tags in one paragraph\n  Part it into several.")
+        passage = passage_of(self._text, self._pieces)
+        line = [LinePlace(passage, self._escape, self._is_link)] if passage else []
+        for place in (*line, *self._later, *places):
+            if _SURROGATE.search(place.segment.text):
+                where = f"{self._name}, line {line_of(self._text, place.start)}"
+                problem = f"bytes that are no {self._encoding.upper()}"
+                raise DocnmtError(f"{where}: {problem}\n  Save the page as UTF-8.")
+            self._add(place)
         self._pieces, self._later = [], []
 
-    def _attribute_runs(self, token: Token, read: dict[str, Attribute]) -> list[Run]:
-        return [run for attribute in _read_attributes(token.name, read) if (run := self._attribute(attribute))]
+    def _is_link(self, piece: Piece) -> bool:
+        tags = self._text[piece.start : piece.end].lower()
+        return bool(_LINK.match(tags)) or (not piece.pair and "<a " in tags)
 
-    def _attribute(self, attribute: Attribute) -> Run | None:
-        text = collapsed(html.unescape(attribute.value)).strip()
-        if not is_readable(text):
-            return None
-        quote = attribute.quote or '"'
-
-        def spell(new: str, marks: Sequence[Mark]) -> str:
-            escaped = self._spell(new, marks).replace(quote, "&quot;" if quote == '"' else "&#39;")
-            return f"{quote}{escaped}{quote}"
-
-        return Run(attribute.start, attribute.end, Segment(text), (), spell, inner=True)
-
-    def _spell(self, text: str, marks: Sequence[Mark]) -> str:
-        parts: list[str] = []
-        start = 0
-        for mark in unlinked(marks, _is_link):
-            parts += self._escape(text[start : mark.at]), mark.code
-            start = mark.at
-        return "".join([*parts, self._escape(text[start:])])
+    def _attribute_places(self, token: Token, read: dict[str, Attribute]) -> list[Place[str]]:
+        places: list[Place[str]] = []
+        for attribute in _read_attributes(token.name, read):
+            text = collapsed(html.unescape(attribute.value)).strip()
+            if is_readable(text):
+                where = attribute.start, attribute.end
+                places.append(AttributePlace(*where, Segment(text), attribute.quote, self._escape))
+        return places
 
     def _escape(self, text: str) -> str:
         text = html.escape(text, quote=False).replace("\xa0", self._hard_space)
         return text.encode(self._encoding, "xmlcharrefreplace").decode(self._encoding)
 
-    def _language_edits(self, token: Token, read: dict[str, Attribute]) -> Iterable[Edit]:
+    def _language_edits(self, token: Token, read: dict[str, Attribute]) -> Iterable[Change[str]]:
         """What says that the page, or a part of it, is in the source language says the target language."""
         source, target = (language.replace("_", "-") for language in self._languages)
         if not target:
@@ -258,10 +308,10 @@ class Reader:
                 old = read[key].value
                 same = old.replace("_", "-").partition("-")[0].lower() == source.partition("-")[0].lower()
                 if read[key].start < read[key].end and (whole or (source and same)):
-                    yield read[key].start, read[key].end, f'"{target}"'
+                    yield Change(read[key].start, read[key].end, (f'"{target}"',))
         if whole and "lang" not in read:
             after = token.start + 1 + len(token.name)
-            yield after, after, f' lang="{target}"'
+            yield Change(after, after, (f' lang="{target}"',))
 
 
 def _says_no(read: dict[str, Attribute]) -> bool:
@@ -282,7 +332,3 @@ def _read_attributes(name: str, read: dict[str, Attribute]) -> list[Attribute]:
     elif name == "input" and "type" in read and read["type"].value.lower() in ("submit", "button", "reset"):
         names = (*names, "value")
     return sorted(read[key] for key in names if key in read)
-
-
-def _is_link(mark: Mark) -> bool:
-    return bool(re.match(r"<a[\s>]", mark.code, re.IGNORECASE)) or (not mark.pair and "<a " in mark.code.lower())

@@ -6,17 +6,18 @@ import html
 import re
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.lines import Encoding, decoded
-from docnmt.documents.html import runs_in
+from docnmt.documents.html import AttributePlace, places_in
+from docnmt.documents.inline import ADDRESS, Change, Passage, Piece, Place, Splice, is_readable, passage_of
 from docnmt.documents.markdown_blocks import Block, Blocks, starts_html
 from docnmt.documents.markdown_inline import PUNCTUATION, Inside, Line
-from docnmt.documents.runs import ADDRESS, Run, Spelling, is_readable, make_run, rewritten, unlinked
+from docnmt.documents.nesting import nested
 from docnmt.documents.segment import Mark, Room, Segment
 
 # ---- Text and marks written as Markdown that is read as just this text and these marks ----
@@ -64,7 +65,7 @@ def unescaped(text: str) -> str:
     return html.unescape(_ESCAPED.sub(lambda found: f"&#{ord(found[1])};", text))
 
 
-def spell_title(special: str, text: str, marks: Sequence[Mark]) -> str:
+def spell_title(special: str, text: str) -> str:
     """`special` are the quotes on both sides, and what else cannot stand in it as it is."""
     markup = rf"\\(?=[{re.escape(PUNCTUATION)}]|$)|&(?=#?\w+;)|[{re.escape(special)}]"
     escaped = re.sub(markup, lambda found: "\\" + found[0], text)
@@ -75,7 +76,7 @@ def spell(layout: Layout, labels: frozenset[str], text: str, marks: Sequence[Mar
     text = re.sub("[\r\n\t\0]", " ", text)
     marks = [m if m.code.endswith("\n") else replace(m, code=_LINE_MARKS.sub(" ", m.code)) for m in marks]
     placed = _placed(layout, text, marks)
-    words = " ".join(text.split())
+    words = _words(text)
     for codes, escape in product((placed, _as_tags(placed)), (_LIKELY[layout.kind], _POSSIBLE)):
         written = _broken(_written(text, codes, escape))
         if _read_back(written.replace(_GAP, " "), labels) == (words, _comparable("".join(mark.code for mark in codes))):
@@ -98,7 +99,7 @@ def _placed(layout: Layout, text: str, marks: Sequence[Mark]) -> list[Mark]:
             word = re.compile(r"\s|$").search(text, at)
             at = word.start() if word else at
         moved.append(replace(mark, at=at))
-    return unlinked(moved, _is_link)
+    return nested(moved, is_link=_is_link)
 
 
 def _is_link(mark: Mark) -> bool:
@@ -148,7 +149,11 @@ def _read_back(written: str, labels: frozenset[str]) -> tuple[str, str]:
     pieces = Line(written, labels).pieces
     text = "".join(" " if piece.breaks else piece.text or "" for piece in pieces)
     codes = (piece.code or written[piece.start : piece.end] for piece in pieces if piece.text is None)
-    return " ".join(text.split()), _comparable("".join(codes))
+    return _words(text), _comparable("".join(codes))
+
+
+def _words(text: str) -> str:
+    return " ".join(text.replace("\xad", "").split())
 
 
 def _comparable(codes: str) -> str:
@@ -213,23 +218,80 @@ _TAG_WITH_ATTRIBUTES = re.compile(r"<[A-Za-z][^\s>]*\s[^>]*=")
 _LINE_END = re.compile(r"\r\n?|\n")
 
 
+Spelling = Callable[[str, Sequence[Mark]], str]  # writes a text with marks, well nested and in order
+
+
+@dataclass(frozen=True, slots=True)
+class LinePlace:
+    """A text with what stands in its line, or inside one of these marks: an alternative text."""
+
+    passage: Passage
+    spell: Spelling
+    inner: bool
+
+    @property
+    def start(self) -> int:
+        return self.passage.start
+
+    @property
+    def segment(self) -> Segment:
+        return self.passage.segment
+
+    def written(self, translation: Segment, file: str, marks: Splice[str]) -> Sequence[Change[str]]:
+        """`marks` is the file with all that changes inside of marks."""
+        if translation.reads_as(self.segment):
+            return ()
+
+        def code(piece: Piece) -> str:
+            old, new = file[piece.start : piece.end], marks.part(piece.start, piece.end)
+            return new if new != old else piece.code or old
+
+        spelt = self.spell(*self.passage.marked(translation, code))
+        return (Change(self.start, self.passage.end, (spelt,)),)
+
+
+@dataclass(frozen=True, slots=True)
+class TitlePlace:
+    start: int
+    end: int
+    segment: Segment
+    special: str
+
+    def changes(self, translation: Segment) -> Sequence[Change[str]]:
+        if translation.text == self.segment.text:
+            return ()
+        return (Change(self.start, self.end, (spell_title(self.special, translation.text),)),)
+
+
 class MarkdownText:
-    """A Markdown file that was read. Its runs are found once more when it is written: the segments alone are kept."""
+    """A Markdown file that was read. Its places are found once more when it is written: the segments alone are kept."""
 
     def __init__(self, text: str, encoding: Encoding, name: str):
         self._text, self._encoding, self._name = text, encoding, name
         room = Room(len(text), name)
-        self.segments: Sequence[Segment] = [room.add(run.segment) for run in self._runs()]
+        self.segments: Sequence[Segment] = [room.add(place.segment) for place in self._places()]
 
-    def _runs(self) -> Iterator[Run]:
+    def _places(self) -> Iterator[LinePlace | Place[str]]:
         blocks = Blocks(self._text)
         found = blocks.read()
         reader = _Reader(self._text, self._name, frozenset(blocks.labels))
         for block in found:
-            yield from reader.runs(block)
+            yield from reader.places(block)
 
     def write(self, translations: Sequence[Segment]) -> bytes:
-        return self._encoding.encoded(rewritten(self._text, list(self._runs()), translations))
+        # How a line is written depends on all that stands in it, so what is inside of its marks comes first.
+        changes: list[Change[str]] = []
+        lines: list[tuple[LinePlace, Segment]] = []
+        for place, new in zip(self._places(), translations, strict=True):
+            if not isinstance(place, LinePlace):
+                changes += place.changes(new)
+            elif place.inner:
+                changes += place.written(new, self._text, Splice(self._text, ()))
+            elif not new.reads_as(place.segment):
+                lines.append((place, new))
+        marks = Splice(self._text, changes)
+        changes += [change for place, new in lines for change in place.written(new, self._text, marks)]
+        return self._encoding.encoded(Splice(self._text, changes).whole())
 
 
 def read(data: bytes, name: str, languages: tuple[str, str]) -> MarkdownText:
@@ -247,36 +309,38 @@ class _Reader:
     def column(self, place: int) -> int:
         return place - self._line_starts[bisect_right(self._line_starts, place) - 1]
 
-    def runs(self, block: Block) -> Iterator[Run]:
+    def places(self, block: Block) -> Iterator[LinePlace | Place[str]]:
         if block.kind == "html":
             try:
-                yield from runs_in(self.text, self._name, *block.lines[0])
+                yield from places_in(self.text, self._name, *block.lines[0])
             except DocnmtError:
                 return  # half a tag, as an empty line ends the block: such HTML is left alone
             return
         content = _Content(self, block)
         box = _BOX.match(content.text) if block.kind == "paragraph" else None
         line = Line(content.text, self.labels, start=box.end() if box else 0)
-        if run := make_run(content.text, line.pieces, partial(spell, Layout("inside"), self.labels)):
-            yield content.placed(run, partial(content.spell, run.start))
+        tags = [p for p in line.pieces if p.text is None and _TAG_WITH_ATTRIBUTES.match(content.text, p.start, p.end)]
+        tag_spans = [content.span(tag.start, tag.end) for tag in tags]
+        if passage := passage_of(content.text, line.pieces):
+            spelling = partial(content.spell, passage.start)
+            yield LinePlace(content.placed(passage), spelling, inner=False)
         for inside in line.inside:
-            if run := self._run_inside(content.text, inside, block.kind == "cell"):
-                yield content.placed(run, run.spell)
-        for piece in line.pieces:
-            if piece.text is None and _TAG_WITH_ATTRIBUTES.match(content.text, piece.start, piece.end):
-                tag = runs_in(self.text, self._name, content.place(piece.start), content.place(piece.end - 1) + 1)
-                yield from (run for run in tag if run.inner)
+            yield from self._places_inside(content, inside, block.kind == "cell")
+        for span in tag_spans:
+            tag_places = places_in(self.text, self._name, *span)
+            yield from (place for place in tag_places if isinstance(place, AttributePlace))
 
-    def _run_inside(self, content: str, inside: Inside, cell: bool) -> Run | None:
+    def _places_inside(self, content: _Content, inside: Inside, cell: bool) -> Iterator[LinePlace | Place[str]]:
         if inside.title is None:
             layout = Layout("inside a cell" if cell else "inside")
-            return make_run(content, inside.pieces, partial(spell, layout, self.labels), inner=True)
+            if passage := passage_of(content.text, inside.pieces):
+                yield LinePlace(content.placed(passage), partial(spell, layout, self.labels), inner=True)
+            return
         start, end = inside.title
-        title = " ".join(unescaped(content[start + 1 : end - 1]).split())
-        if not is_readable(title):
-            return None
-        special = content[start] + content[end - 1] + ("|" if cell else "")
-        return Run(start, end, Segment(title), (), partial(spell_title, special), inner=True)
+        title = " ".join(unescaped(content.text[start + 1 : end - 1]).split())
+        if is_readable(title):
+            special = content.text[start] + content.text[end - 1] + ("|" if cell else "")
+            yield TitlePlace(*content.span(start, end), Segment(title), special)
 
 
 class _Content:
@@ -293,10 +357,14 @@ class _Content:
         line = bisect_right(self._starts, at) - 1
         return self._block.lines[line][0] + at - self._starts[line]
 
-    def placed(self, run: Run, spelling: Spelling) -> Run:
-        spans = tuple((self.place(start), self.place(end - 1) + 1) for start, end in run.spans)
-        start, end = self.place(run.start), self.place(run.end - 1) + 1
-        return Run(start, end, run.segment, spans, spelling, run.wide, run.inner)
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        return self.place(start), self.place(end - 1) + 1
+
+    def placed(self, passage: Passage) -> Passage:
+        """With the places that its pieces have in the file."""
+        for piece in passage.all:
+            piece.start, piece.end = self.span(piece.start, piece.end)
+        return passage
 
     def spell(self, start: int, text: str, marks: Sequence[Mark]) -> str:
         """As `start`, a place in this content, is laid out."""

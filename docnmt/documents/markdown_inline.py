@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from docnmt.documents.html import LEFT_ALONE
+from docnmt.documents.inline import ADDRESS, TEMPLATE, Piece, plain
 from docnmt.documents.markdown_blocks import INLINE_TAG, label
-from docnmt.documents.runs import ADDRESS, TEMPLATE, Piece
 
 PUNCTUATION = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 _ENTITY = r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});"
@@ -102,7 +102,8 @@ class Line:
             case "newline":
                 self._items.append(Piece(start, end, " "))
             case "entity":
-                self._items.append(Piece(start, end, html.unescape(found[0])))
+                character = html.unescape(found[0])
+                self._items.append(Piece(start, end, "" if character == "\xad" else character))
             case "address":
                 self._text(start, end)
             case "opaque":
@@ -122,14 +123,13 @@ class Line:
         return end
 
     def _text(self, start: int, end: int) -> None:
-        if end > start:
-            self._items.append(Piece(start, end, self._content[start:end]))
+        self._items += plain(self._content, start, end)
 
     def _mark(
         self, start: int, end: int, pair: int = 0, closing: bool = False, wide: bool = False, breaks: bool = False
     ) -> Piece:
         code = one_line(self._content, start, end)
-        return Piece(start, end, None, code, pair, closing, wide, breaks)
+        return Piece(start, end, code=code, pair=pair, closing=closing, wide=wide, breaks=breaks)
 
     def _code(self, start: int, end: int) -> int:
         same = self._ticks[end - start]
@@ -357,8 +357,8 @@ def tags_paired(content: str, pieces: Sequence[Piece]) -> list[Piece]:
                     piece = Piece(start, piece.end, code=one_line(content, start, piece.end), wide=True)
                     del result[first:]
                 else:
-                    result[first] = result[first]._replace(pair=pairs)
-                    piece = piece._replace(pair=pairs, closing=True)
+                    result[first].pair = piece.pair = pairs
+                    piece.closing = True
                     pairs -= 1
         result.append(piece)
     return result

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from docnmt.documents.inline import paired, with_marks
+from docnmt.documents.nesting import paired, with_marks
 from docnmt.documents.segment import Mark, Segment
 
 # Spaces are looked at from the first of them only, or a long run of them would take time by the square.

@@ -9,8 +9,7 @@ from docnmt.base.errors import DocnmtError
 from docnmt.documents.archive import Archive, PackageText
 from docnmt.documents.outline import Outline
 from docnmt.documents.segment import FileText
-from docnmt.documents.xml import Element, XmlBytes
-from docnmt.documents.xml_text import Inline, MixedPlace, XmlText, atoms_of
+from docnmt.documents.xml import Element, Inline, MixedPlace, XmlBytes, XmlText, pieces_of
 
 _OASIS = "urn:oasis:names:tc:opendocument:xmlns:"
 _NAMESPACES = {
@@ -104,7 +103,7 @@ def _places(xml: XmlBytes, styles: _Styles) -> Iterator[MixedPlace]:
         for element in _with_text(outermost):
             if styles.is_code(element):
                 continue
-            if place := MixedPlace.of(list(atoms_of(element, inline, _link)), collapse=True):
+            if place := MixedPlace.of(list(pieces_of(element, inline, _link)), xml, collapse=True):
                 yield place
 
 

@@ -11,8 +11,8 @@ from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from docnmt.documents.runs import is_word
 from docnmt.documents.segment import Mark
+from docnmt.text.scripts import in_spaced_word
 
 Span = tuple[int, int]
 
@@ -144,7 +144,7 @@ def put_back(text: str, marks: Sequence[tuple[int, Mark]], bare: Bare) -> tuple[
 def _needs_space(was: str, now: str, no_word: str) -> bool:
     """Whether there is to be a space between a placeholder and what is beside it now: where there was one, and before
     a word where there was none. Both are empty where the sentence ends."""
-    return bool(now) and (not now.isspace() if was.isspace() else was in no_word and is_word(now))
+    return bool(now) and (not now.isspace() if was.isspace() else was in no_word and in_spaced_word(now))
 
 
 def without(text: str) -> str:

@@ -37,6 +37,9 @@ class Segment:
     marks: tuple[Mark, ...] = ()  # in the order in which they stand
     translate: bool = True  # False: read as context, comes back as it is (a translation that is already there)
 
+    def reads_as(self, other: Segment) -> bool:
+        return (self.text, self.marks) == (other.text, other.marks)
+
 
 class FileText(Protocol):
     """A file that was read: its segments, and the way back."""

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.lines import decoded
-from docnmt.documents.inline import paired, with_marks
 from docnmt.documents.layout import columns, cut, width
+from docnmt.documents.nesting import paired, with_marks
 from docnmt.documents.segment import Mark, Room, Segment
 from docnmt.text.sentences import split
 

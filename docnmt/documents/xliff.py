@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from docnmt.base.errors import DocnmtError
+from docnmt.documents.inline import Change, Passage, Piece, Place, has_letters, trim
 from docnmt.documents.outline import Outline
-from docnmt.documents.passages import Atom, Passage, has_letters, trim, with_breaks
 from docnmt.documents.segment import FileText, Segment
-from docnmt.documents.xml import Element, Text, XmlBytes
-from docnmt.documents.xml_text import Change, Inline, Place, XmlText, atoms_of, escape, mixed
+from docnmt.documents.xml import Element, Inline, Part, Text, XmlBytes, XmlText, escape, pieces_of, written
 
 # ---- Files that hold a text and its translation beside each other ----
 
 # Files that hold a text and its translation beside each other: a translation is added, the text itself stays.
 
-Parts = tuple[bytes | tuple[int, int], ...]
+_LINE_END = re.compile(r"((?<![^\S\n])[^\S\n]*+\n\s*)")  # never begun amid spaces: long runs of them cost time
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +26,9 @@ class Slot:
 
     start: int
     end: int
-    before: Parts
-    after: Parts
-    along: tuple[Change, ...] = ()
+    before: tuple[Part, ...]
+    after: tuple[Part, ...]
+    along: tuple[Change[bytes], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class KnownPlace:
     start: int
     segment: Segment
 
-    def changes(self, translation: Segment, xml: XmlBytes) -> Sequence[Change]:
+    def changes(self, translation: Segment) -> Sequence[Change[bytes]]:
         return ()
 
 
@@ -47,53 +48,65 @@ class TargetPlace:
 
     start: int
     passage: Passage
-    edges: tuple[Sequence[Atom], Sequence[Atom]]  # what stands before and after the words
+    edges: tuple[Sequence[Piece], Sequence[Piece]]  # what stands before and after the words
     slot: Slot
+    xml: XmlBytes
 
     @property
     def segment(self) -> Segment:
         return self.passage.segment
 
-    def changes(self, translation: Segment, xml: XmlBytes) -> Sequence[Change]:
+    def changes(self, translation: Segment) -> Sequence[Change[bytes]]:
         """There always are some: a translation that equals the text is one, too."""
-        before, after = ([_copied(atom, xml) for atom in edge] for edge in self.edges)
-        content = (*before, *mixed(self.passage, translation, xml), *after)
+        pieces = (*self.edges[0], *self.passage.pieces(translation), *self.edges[1])
         slot = self.slot
-        return [Change(slot.start, slot.end, (*slot.before, *content, *slot.after)), *slot.along]
+        return [Change(slot.start, slot.end, (*slot.before, *written(pieces, self.xml), *slot.after)), *slot.along]
 
 
-def _copied(atom: Atom, xml: XmlBytes) -> bytes | tuple[int, int]:
-    return xml.encode(escape(atom.text)) if atom.text else (atom.start, atom.end)
+def with_breaks(pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """The pieces with line ends in text, and the spaces around them, as marks."""
+    for is_text, group in groupby(pieces, key=lambda piece: piece.text is not None):
+        if not is_text:
+            yield from group
+            continue
+        texts = list(group)
+        start, end = texts[0].start, texts[-1].end
+        for number, text in enumerate(_LINE_END.split("".join(piece.text or "" for piece in texts))):
+            if number % 2:
+                yield Piece(start, end, code=text, gap=True)
+            elif text:
+                yield Piece(start, end, text)
 
 
 class Units:
     """Gathers the places of a file, unit by unit."""
 
     def __init__(self, xml: XmlBytes, inline: Callable[[Element], Inline], link: Callable[[Element], str]):
-        self.places: list[Place] = []
-        self.edits: list[Change] = []
+        self.places: list[Place[bytes]] = []
+        self.edits: list[Change[bytes]] = []
         self._xml, self._inline, self._link = xml, inline, link
 
     def add_known(self, source: Element) -> None:
-        atoms = self._atoms(source)
-        first, last = trim(atoms)
-        passage = Passage(atoms[first:last], translate=False)
+        pieces = self._pieces(source)
+        first, last = trim(pieces)
+        passage = Passage(pieces[first:last], translate=False)
         if has_letters(passage.segment.text):
             self.places.append(KnownPlace(source.start, passage.segment))
 
     def add(self, source: Element, slot: Slot) -> None:
-        atoms = self._atoms(source)
-        if not atoms:
+        pieces = self._pieces(source)
+        if not pieces:
             return
-        first, last = trim(atoms)
-        place = TargetPlace(source.start, Passage(atoms[first:last]), (atoms[:first], atoms[last:]), slot)
+        first, last = trim(pieces)
+        edges = pieces[:first], pieces[last:]
+        place = TargetPlace(source.start, Passage(pieces[first:last]), edges, slot, self._xml)
         if has_letters(place.segment.text):
             self.places.append(place)
         else:  # numbers and marks are the same in all languages
-            self.edits += place.changes(place.segment, self._xml)
+            self.edits += place.changes(place.segment)
 
-    def _atoms(self, source: Element) -> list[Atom]:
-        return list(with_breaks(atoms_of(source, self._inline, self._link)))
+    def _pieces(self, source: Element) -> list[Piece]:
+        return list(with_breaks(pieces_of(source, self._inline, self._link)))
 
 
 def space_before(element: Element) -> tuple[int, int]:
@@ -107,7 +120,7 @@ def space_before(element: Element) -> tuple[int, int]:
     return start, element.start
 
 
-def with_attribute(xml: XmlBytes, element: Element, name: str, value: str) -> Change:
+def with_attribute(xml: XmlBytes, element: Element, name: str, value: str) -> Change[bytes]:
     """A start tag with an attribute set."""
     if found := xml.attribute(element, name):
         return Change(*found, (xml.encode(escape(value, in_quotes=True)),))
@@ -123,7 +136,7 @@ def refilled(xml: XmlBytes, element: Element, attributes: dict[str, str]) -> Slo
     return Slot(element.start, element.end, (*before, xml.encode(">")), (xml.encode(f"</{xml.tag_name(element)}>"),))
 
 
-def _spliced(start: int, end: int, changes: list[Change]) -> Iterator[bytes | tuple[int, int]]:
+def _spliced(start: int, end: int, changes: list[Change[bytes]]) -> Iterator[Part]:
     for change in changes:
         yield start, change.start
         yield from change.parts
@@ -155,10 +168,10 @@ class _Units:
 
     def __init__(self, xml: XmlBytes, languages: tuple[str, str]):
         self._xml, self._languages = xml, languages
-        self._edits: list[Change] = []
+        self._edits: list[Change[bytes]] = []
         self._told: dict[Element, str] = {}  # the elements that tell the target language, and how they spell that
 
-    def places(self) -> Iterator[Place]:
+    def places(self) -> Iterator[Place[bytes]]:
         units = Units(self._xml, _inline, _link)
         self._told = {}
         for unit in self._xml.elements(_UNITS, _NAMESPACES):
@@ -176,7 +189,7 @@ class _Units:
             units.places.clear()
         self._edits = units.edits
 
-    def edits(self) -> list[Change]:
+    def edits(self) -> list[Change[bytes]]:
         missing = (item for item in self._told.items() if self._languages[1] and not item[0].attributes.get(item[1]))
         told = [with_attribute(self._xml, holder, spelled, self._languages[1]) for holder, spelled in missing]
         return [*self._edits, *told]

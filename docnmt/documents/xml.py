@@ -1,15 +1,20 @@
-"""The elements of an XML file and the bytes each one stands in, so that a change can leave all other bytes alone."""
+"""XML files: the elements and the bytes each one stands in, the text inside them, and translations written into these
+bytes, so that all others stay as they are."""
 
 from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterator, Mapping
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from xml.parsers import expat
 
 from docnmt.base.errors import DocnmtError
-from docnmt.documents.segment import MAX_IN_PARAGRAPH
+from docnmt.documents.inline import Change, Passage, Piece, Place, Span, Splice, has_letters, trim
+from docnmt.documents.outline import Outline
+from docnmt.documents.segment import MAX_IN_PARAGRAPH, Room, Segment
 
 MAX_DEPTH = 250  # of elements inside each other; the deepest tables of real documents come to a few dozen
 _CHUNK = 1 << 16  # all elements that end in it are in memory at once
@@ -251,3 +256,140 @@ class _Builder:
                 local = f"{{{address}}}{local}" if address else local
             self._names[name] = f"{prefix}:{local}" if prefix else local
         return self._names[name]
+
+
+# ---- text inside elements ----
+
+_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_SPELLED = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
+_SPELLED_IN_QUOTES = _SPELLED | str.maketrans({'"': "&quot;", "'": "&apos;", "\n": "&#10;", "\t": "&#9;"})
+
+Part = bytes | Span  # some bytes, or where they stand in the file
+
+
+def escape(text: str, in_quotes: bool = False) -> str:
+    # What XML has no way to say gets the sign for an unknown character.
+    return _FORBIDDEN.sub("\ufffd", text).translate(_SPELLED_IN_QUOTES if in_quotes else _SPELLED)
+
+
+class Inline(Enum):
+    """What an element inside a paragraph is to its text."""
+
+    AROUND = "around"  # it holds text: bold, a link
+    UNSEEN = "unseen"  # it holds text and does nothing to it that a reader sees
+    ALONE = "alone"  # it and all in it stay as they are
+    GAP = "gap"  # the same, and it parts words as a space does
+
+
+def pieces_of(
+    element: Element,
+    inline: Callable[[Element], Inline] = lambda _: Inline.ALONE,
+    link: Callable[[Element], str] = lambda _: "",
+) -> Iterator[Piece]:
+    """The content of an element. `link` names those that are the two ends of a loose pair, as Piece.tied has it."""
+    for child in element.children:
+        if isinstance(child, Text):
+            yield Piece(child.start, child.end, child.text)
+        elif isinstance(child, Aside):
+            yield Piece(child.start, child.end, wide=True)
+        elif (kind := inline(child)) is Inline.UNSEEN:
+            # Its tags are a pair without words: a part of the content that has one of them has both.
+            yield Piece(child.start, child.inner, "").tied(f"unseen {child.start}")
+            yield from pieces_of(child, inline, link)
+            yield Piece(child.outer, child.end, "").tied(f"/unseen {child.start}")
+        elif kind is Inline.AROUND and child.children:
+            yield Piece(child.start, child.inner, pair=child.start)
+            yield from pieces_of(child, inline, link)
+            yield Piece(child.outer, child.end, pair=child.start, closing=True)
+        else:
+            yield Piece(child.start, child.end, wide=True, gap=kind is Inline.GAP).tied(link(child))
+
+
+@dataclass(frozen=True, slots=True)
+class MixedPlace:
+    """The content of an element, or a part of it."""
+
+    xml: XmlBytes
+    passage: Passage
+
+    @classmethod
+    def of(cls, pieces: Sequence[Piece], xml: XmlBytes, collapse: bool) -> MixedPlace | None:
+        """None where there are no words."""
+        first, last = trim(pieces)
+        passage = Passage(pieces[first:last], collapse)
+        return cls(xml, passage) if has_letters(passage.segment.text) else None
+
+    @property
+    def start(self) -> int:
+        return self.passage.start
+
+    @property
+    def segment(self) -> Segment:
+        return self.passage.segment
+
+    def changes(self, translation: Segment) -> Sequence[Change[bytes]]:
+        if translation.reads_as(self.segment):
+            return ()
+        return (Change(self.start, self.passage.end, written(self.passage.pieces(translation), self.xml)),)
+
+
+def written(pieces: Iterable[str | Piece], xml: XmlBytes) -> list[Part]:
+    parts: list[Part] = []
+    for piece in pieces:
+        text = piece if isinstance(piece, str) else piece.text or piece.code
+        parts.append(xml.encode(escape(text)) if text or isinstance(piece, str) else (piece.start, piece.end))
+    return parts
+
+
+@dataclass(frozen=True, slots=True)
+class AttributePlace:
+    """The value of an attribute that is read as text."""
+
+    start: int
+    end: int
+    segment: Segment
+    xml: XmlBytes
+
+    @classmethod
+    def of(cls, element: Element, name: str, xml: XmlBytes) -> AttributePlace | None:
+        """None where there is no such attribute or it has no words."""
+        found = xml.attribute(element, name)
+        text = " ".join(element.attributes.get(name, "").split())
+        return cls(*found, Segment(text), xml) if found and has_letters(text) else None
+
+    def changes(self, translation: Segment) -> Sequence[Change[bytes]]:
+        if translation.text == self.segment.text:
+            return ()
+        return (Change(self.start, self.end, (self.xml.encode(escape(translation.text, in_quotes=True)),)),)
+
+
+class XmlText:
+    """An XML file that was read. Its places are found once more when it is written: until then, and for a file of any
+    size, the segments alone are kept."""
+
+    def __init__(
+        self,
+        xml: XmlBytes,
+        places: Callable[[], Iterator[Place[bytes]]],
+        outline: Outline,
+        edits: Callable[[], Sequence[Change[bytes]]] = lambda: (),
+    ):
+        """`edits` are made along with any change; they are asked for when the places were found."""
+        self._xml, self._places, self._outline, self._edits = xml, places, outline, edits
+        room = Room(len(xml.data), xml.name)
+        starts, found = array("q"), []
+        for place in places():
+            starts.append(place.start)
+            found.append(room.add(place.segment))
+        self._order = array("q", sorted(range(len(found)), key=starts.__getitem__))  # a note may stand before its text
+        self.segments: Sequence[Segment] = [found[number] for number in self._order]
+
+    def write(self, translations: Sequence[Segment]) -> bytes:
+        if len(translations) != len(self.segments):
+            raise ValueError(f"{len(translations)} translations for {len(self.segments)} segments")
+        new = dict(zip(self._order, translations, strict=True))
+        changes = [change for number, place in enumerate(self._places()) for change in place.changes(new[number])]
+        if not changes:
+            return self._xml.data
+        written = Splice(self._xml.data, [*changes, *self._edits()]).whole()
+        return self._outline.checked(self._xml.data, written, self._xml.name)

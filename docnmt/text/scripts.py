@@ -19,3 +19,8 @@ def in_word(character: str) -> bool:
 def unspaced(character: str) -> bool:
     """Whether the character's script has no spaces between words."""
     return _UNSPACED.match(character) is not None
+
+
+def in_spaced_word(character: str) -> bool:
+    """A letter or digit of a script that has spaces between words; not so the empty string."""
+    return character.isalnum() and not unspaced(character)

@@ -80,7 +80,7 @@ def test_a_translation_that_would_damage_the_file_is_not_written(monkeypatch: py
         ((b"A word.",), "text:p/text:span would be lost"),
         ((b"A <text:span>word</text:span><text:span/>.",), "text:p/text:span would be put into"),
     ):
-        monkeypatch.setattr("docnmt.documents.xml_text.mixed", lambda *_, parts=parts: parts)
+        monkeypatch.setattr("docnmt.documents.xml.written", lambda *_, parts=parts: parts)
         with pytest.raises(DocnmtError, match=f"content.xml.*{told}"):
             shouted(file)
 
