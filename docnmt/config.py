@@ -84,7 +84,7 @@ class ContextConfig:
     integration: str = "both"  # "encoder", "decoder", "both" or "none"
     connection: str = "gate"  # or "residual"
     gate_opening: float = 0.5  # "attention": share of the context that gates let in at first; not 0.5: by a bias
-    start: str = "paper"  # or "sentence": step 2 starts as exactly the sentence model
+    start: str = "paper"  # or "sentence", ours: H + (1 - lambda) Sub(H), which starts as exactly the sentence model
     max_tokens: int = 256  # a longer context is trimmed at its far end
     dropout: float = -1.0  # "attention": on the context's embeddings and in its encoder; below 0: model.dropout
     translate_previous: bool = False  # "concat": the sentences before are translated once more with each sentence

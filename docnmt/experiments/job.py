@@ -256,6 +256,7 @@ def _notes(table: PaperTable, parts: Parts, scoreboard: Scoreboard, judged: str)
             f"Documents alone (sent. -): everything from scratch, {both:,} updates, as both steps together, "
             "at step 1's rate."
         )
+    notes += table.notes
     if recipe.context.start == "sentence" and table.name in _STARTS:
         notes.append(f'{_STARTS[table.name]} Set context.start = "paper" for the paper\'s own.')
     if table.name == "two-step" and not recipe.data.sentences:

@@ -17,7 +17,7 @@ from docnmt.evaluation.contrastive_items import Item
 from docnmt.evaluation.contrastive_layouts import read_set
 from docnmt.evaluation.scores import signature_notes
 from docnmt.experiments.pairs import told
-from docnmt.experiments.paper import BASES, MODELS, RIVALS
+from docnmt.experiments.paper import BASES, MODELS, OURS, OURS_NOTE, RIVALS
 from docnmt.experiments.runs import Run
 from docnmt.experiments.scores import gain_word
 from docnmt.experiments.tables import Systems
@@ -61,7 +61,12 @@ def all_systems(systems: Systems) -> list[Entry]:
             for rival in RIVALS.values()
             if rival.base == base
         ]
-    return [*entries, Entry("this work", "transformer", systems.document(), systems.sentence())]
+    baseline = systems.sentence()
+    return [
+        *entries,
+        Entry("this work", "transformer", systems.paper_model(), baseline),
+        Entry(OURS, "transformer", systems.ours(), baseline),
+    ]
 
 
 def read_questions(recipe: Recipe) -> list[Item]:
@@ -207,6 +212,7 @@ def _notes(job: Job, answers: dict[str, Answers]) -> list[str]:
         f"documents, {len(test):,} sentences: interval by bootstrap, p by swaps, both over documents.",
         "Updates: of step 1 for a base, of step 2 for the others, which start from their base's.",
         "Shuffled: the same model, decoded or asked with contexts of other documents.",
+        OURS_NOTE,
     ]
     if answers:
         notes.append(

@@ -36,6 +36,7 @@ class PaperTable:
     on_dev: bool = False  # the paper chose this setting on its development set
     baseline: tuple[Run, ...] = ()  # what differences are told against
     own: tuple[Run, ...] = ()  # the recipe's own model
+    notes: tuple[str, ...] = ()
 
 
 class Systems:
@@ -70,6 +71,14 @@ class Systems:
             return Run("document" if same else name, changed, "document", start)
 
         return self._each(make)
+
+    def paper_model(self) -> tuple[Run, ...]:
+        """Step 2 with the paper's own connections, whatever the recipe's."""
+        return self.document("paper-start", start="paper")
+
+    def ours(self) -> tuple[Run, ...]:
+        """Step 2 with ours, which start as exactly the sentence model."""
+        return self.document("sentence-start", start="sentence")
 
     def control(self, contexts: str) -> tuple[Run, ...]:
         """The recipe's own step 2 with wrong contexts."""
@@ -153,7 +162,7 @@ def comparison(systems: Systems) -> PaperTable:
     """The paper has no row for RNNsearch alone, which the systems on it are told against here."""
     ours = {
         "Vaswani et al. (2017)": systems.sentence(),
-        "this work": systems.document(),
+        "this work": systems.paper_model(),
         **{rival.authors: systems.rival(rival) for rival in RIVALS.values() if rival.authors in paper.COMPARISON},
     }
     rows = [
@@ -171,19 +180,21 @@ def comparison(systems: Systems) -> PaperTable:
         "Comparison with previous work (the paper: Chinese-English)",
         ("Method", "Model"),
         paper.NIST,
-        tuple(rows),
+        (*rows, Row((paper.OURS, MODELS["transformer"]), systems.ours())),
+        notes=(paper.OURS_NOTE,),
     )
 
 
 def french_english(systems: Systems) -> PaperTable:
-    ours = {"Transformer": systems.sentence(), "this work": systems.document()}
+    ours = {"Transformer": systems.sentence(), "this work": systems.paper_model()}
     rows = [Row((name,), ours[name], figures) for name, figures in paper.FRENCH_ENGLISH.items()]
     return PaperTable(
         "french-english",
         "Comparison with Transformer (the paper: French-English)",
         ("Method",),
         ("Dev", "Test"),
-        tuple(rows),
+        (*rows, Row((paper.OURS,), systems.ours())),
+        notes=(paper.OURS_NOTE,),
     )
 
 

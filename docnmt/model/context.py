@@ -171,7 +171,7 @@ class PaperResidual(nn.Module):
 
 
 class IdentityGating(nn.Module):
-    """H + (1 - lambda) SubLayer(H): with SubLayer(H) = 0 at the start of step 2 it changes nothing."""
+    """Ours: H + (1 - lambda) SubLayer(H). With SubLayer(H) = 0 at the start of step 2 it changes nothing."""
 
     def __init__(self, width: int, opening: float):
         super().__init__()
@@ -182,7 +182,7 @@ class IdentityGating(nn.Module):
 
 
 class IdentityResidual(nn.Module):
-    """H + SubLayer(H) without a norm: with SubLayer(H) = 0 at the start of step 2 it changes nothing."""
+    """Ours: H + SubLayer(H) without a norm. With SubLayer(H) = 0 at the start of step 2 it changes nothing."""
 
     def __init__(self, width: int, _: float):
         super().__init__()

@@ -812,7 +812,7 @@ def test_all_tables_at_once(toy, done, tmp_path):
     output = copied(done, tmp_path)
     tables = toy.figures(output)
     assert len(tables) == len(TABLES) + 2  # efficiency, examples
-    assert len(runs_in(output)) == 19  # and the recipe's own two steps
+    assert len(runs_in(output)) == 20  # and the recipe's own two steps
     for table in tables[: len(TABLES)]:
         assert "control: no context" in table["rows"][-1].values()
         # All rows of ours but the sentence model's are compared with it.

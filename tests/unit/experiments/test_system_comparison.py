@@ -44,7 +44,7 @@ def test_every_system_of_the_registry_is_compared_once():
         for run in entry.runs
     ]
     assert {kind[:2] for kind in kinds} == set(SYSTEMS)
-    assert len(set(kinds)) == len(kinds) == len(SYSTEMS) + 1  # concat comes in two kinds
+    assert len(set(kinds)) == len(kinds) == len(SYSTEMS) + 2  # concat comes in two kinds, the paper's beside ours
 
 
 def test_each_starts_from_the_base_that_it_is_told_against():
@@ -54,9 +54,11 @@ def test_each_starts_from_the_base_that_it_is_told_against():
             assert run.start == base and run.recipe.model.kind == base.recipe.model.kind
 
 
-def test_this_work_is_the_recipes_own_model():
+def test_this_work_is_the_recipes_own_model_as_the_paper_has_it_and_ours_follows():
     systems = Systems(replace(RECIPE, context=replace(RECIPE.context, previous=3)))
-    assert all_systems(systems)[-1].runs == systems.document()
+    this_work, ours = all_systems(systems)[-2:]
+    assert this_work.authors == "this work" and this_work.runs == systems.document()
+    assert ours.runs == systems.document("sentence-start", start="sentence")
 
 
 def test_foreign_contexts_come_from_another_document_and_are_as_long():

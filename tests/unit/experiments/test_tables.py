@@ -112,9 +112,20 @@ def test_gating_has_residual_connections_and_gates():
     assert rows[("w/",)] == own_document()
 
 
-def test_the_french_english_table_has_the_transformer_and_this_work():
-    runs = [run for labels, run in rows_of("french-english").items() if not labels[0].startswith("control")]
-    assert runs == [Systems(RECIPE).sentence()[0], own_document()]
+@pytest.mark.parametrize("start", ["paper", "sentence"])
+def test_this_work_is_the_papers_own_model_and_ours_stands_beside_it(start):
+    recipe = replace(RECIPE, context=replace(RECIPE.context, start=start))
+    sentence, own = Systems(recipe).sentence()[0], Systems(recipe).document()[0]
+    rows = {labels[0]: run for labels, run in rows_of("french-english", recipe).items() if "control" not in labels[0]}
+    assert list(rows) == ["Transformer", "this work", paper.OURS] and rows["Transformer"] == sentence
+    starts = {"this work": "paper", paper.OURS: "sentence"}
+    for name, wanted in starts.items():
+        assert rows[name].recipe == replace(recipe, context=replace(recipe.context, start=wanted))
+        assert (rows[name] == own) == (wanted == start)
+    assert {labels[0]: run for labels, run in rows_of("comparison", recipe).items()}.items() >= {
+        name: rows[name] for name in starts
+    }.items()
+    assert "H + (1 - lambda) Sub(H)" in " ".join(table("french-english", recipe).notes)
 
 
 def test_the_comparison_trains_every_row_of_the_paper():
@@ -124,6 +135,7 @@ def test_the_comparison_trains_every_row_of_the_paper():
         ("rnnsearch", "document", "cache"),
         ("transformer", "sentence", "attention"),
         ("transformer", "document", "cache"),
+        ("transformer", "document", "attention"),
         ("transformer", "document", "attention"),
     ]
     assert rows["Vaswani et al. (2017)", "Transformer"] == Systems(RECIPE).sentence()[0]
@@ -240,10 +252,10 @@ def test_all_tables_together_train_nothing_twice():
     assert {run.name for run in runs if run.step == "document"} == {
         "document", "control-shuffled", "control-none", "from-scratch", "after-sentence-documents", "gating-residual",
         "previous-1", "previous-3", *(f"layers-{n}" for n in range(2, 7)), "integration-encoder", "integration-decoder",
-        "hierarchical", "rnnsearch-cache", "cache",
+        "hierarchical", "rnnsearch-cache", "cache", "sentence-start",
     }  # fmt: skip
     settings = [str(run.identity({})) for run in runs]
-    assert len(set(settings)) == len(runs) == 21
+    assert len(set(settings)) == len(runs) == 22
 
 
 @pytest.mark.parametrize(
@@ -265,7 +277,7 @@ def test_every_recipe_of_the_repository_has_tables(name):
     recipe = load_recipe(name)
     assert recipe.data.documents and recipe.data.dev and recipe.data.test
     assert all(row.runs or row.paper for kind in TABLES for row in table(kind, recipe).rows)
-    assert len(needed(recipe)) == (21 if recipe.data.sentences else 19)
+    assert len(needed(recipe)) == (22 if recipe.data.sentences else 20)
 
 
 # ---- the figures of the paper ----
