@@ -88,8 +88,11 @@ class ContextConfig:
     max_tokens: int = 256  # a longer context is trimmed at its far end
     dropout: float = -1.0  # "attention": on the context's embeddings and in its encoder; below 0: model.dropout
     translate_previous: bool = False  # "concat": the sentences before are translated once more with each sentence
+    mark: str = "break"  # "concat": between sentences; "prefix": every word before the sentence has one
     cache_words: int = 100  # "cache" and "continuous-cache": words of the translations before
     topic_words: int = 200  # "cache": words of the topic beside them; 0: none
+    stop_words: tuple[str, ...] = ()  # "cache": target words that it does not remember; none: the frequent ones
+    stop_frequency: float = 0.002  # "cache": a share of all pieces; who reaches it is a stop word where none are named
 
     def __post_init__(self) -> None:
         one_of("context.representation", self.representation, ("layers", "encoder", "embedding", "lstm"))
@@ -97,6 +100,7 @@ class ContextConfig:
         one_of("context.connection", self.connection, ("gate", "residual"))
         _inside("context.gate_opening", self.gate_opening)
         one_of("context.start", self.start, ("paper", "sentence"))
+        one_of("context.mark", self.mark, ("break", "prefix"))
         _at_least("context.max_tokens", self.max_tokens, 2)
         for name in ("previous", "following"):
             _at_least(f"context.{name}", getattr(self, name), 0)
@@ -104,6 +108,7 @@ class ContextConfig:
         _share("context.dropout", max(self.dropout, 0.0))
         _at_least("context.cache_words", self.cache_words, 1)
         _at_least("context.topic_words", self.topic_words, 0)
+        _inside("context.stop_frequency", self.stop_frequency)
 
     @property
     def active(self) -> bool:

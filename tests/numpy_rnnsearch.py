@@ -75,8 +75,12 @@ class Transcription:
             c = softmax(np.array(energies)) @ h
             inputs = self.linear("word_gates", e) + self.linear("source_gates", c)
             if d is not None:
-                gate = self.linear("context_gate", np.concatenate([s, c])) + self.linear("context_gate_of_document", d)
-                inputs = inputs + self.linear("context_gates", sigmoid(gate) * d)
+                # Wang et al.: the gate reads the state before, the last word and the source; in their code D, too.
+                of_word, of_document = (
+                    self.linear(f"context_gate_of_{what}", x) for what, x in (("word", e), ("document", d))
+                )
+                z = sigmoid(self.linear("context_gate", np.concatenate([s, c])) + of_word + of_document)
+                inputs = inputs + self.linear("context_gates", z * d)
             s = self.unit(s, inputs, self.linear("state_gates", s))
             found.append(np.maximum(*np.split(self.linear("readout", np.concatenate([s, e, c])), 2)))
         return np.stack(found)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
-from docnmt.config import Recipe
+from docnmt.config import Recipe, StepConfig
 
 # ---- The figures of the paper (Zhang et al., 2018), table by table, as it prints them ----
 
@@ -78,7 +78,7 @@ class Rival:
 
     def of(self, recipe: Recipe) -> Recipe:
         step = replace(
-            recipe.document,
+            _clipped(recipe.document, self.base),
             batch_tokens=self.batch * recipe.document.batch_tokens,
             learning_rate=self.rate * recipe.document.learning_rate,
             updates=self.longer * recipe.document.updates,
@@ -93,7 +93,17 @@ class Rival:
 
 def with_base(recipe: Recipe, base: str) -> Recipe:
     """For step 1, which has no context: the recipe's own may not be there for another base."""
-    return replace(recipe, model=replace(recipe.model, kind=base), context=replace(recipe.context, kind="none"))
+    model, context = replace(recipe.model, kind=base), replace(recipe.context, kind="none")
+    return replace(recipe, model=model, context=context, sentence=_clipped(recipe.sentence, base))
+
+
+Step = TypeVar("Step", bound=StepConfig)
+
+
+def _clipped(step: Step, base: str) -> Step:
+    """Bahdanau et al. (2015) scale gradients down to a norm of 1, and so do all on RNNsearch here, unless the recipe
+    has a limit of its own."""
+    return replace(step, clip=1.0) if base == "rnnsearch" and not step.clip else step
 
 
 # Caches remember as much as their authors' do, a hundred words.
@@ -101,6 +111,14 @@ _MEMORY = {"previous": 6, "max_tokens": 512}
 _NEAR = {"start": "sentence"}  # for these two no other equations, but first values that begin near the base
 _NO_SMOOTHING = {"smoothing": 0.0}  # docs/systems/cache.md says why
 _ALL = {"freeze": False}  # there is no theta_d, or the authors train everything: gently, as it is trained already
+
+
+def _concat(name: str, **context: Any) -> Rival:
+    """Two and three sentences in a row. 2+1, with prefixes, and 2-to-2 are the authors'; a break in the place of
+    prefixes and a third sentence came later."""
+    authors = f"Tiedemann and Scherrer (2017), {name}"
+    return Rival(f"concat-{name}", authors, "transformer", {"kind": "concat", **context}, _ALL, rate=0.3, longer=3)
+
 
 RIVALS: dict[str, Rival] = {
     rival.name: rival
@@ -115,24 +133,11 @@ RIVALS: dict[str, Rival] = {
         ),
         Rival("rnnsearch-cache", "Kuang et al. (2017)", "rnnsearch", {"kind": "cache", **_MEMORY}, _NO_SMOOTHING, 4),
         Rival("cache", "Kuang et al. (2017)*", "transformer", {"kind": "cache", **_MEMORY}, _NO_SMOOTHING, 4),
-        Rival(
-            "concat-2-to-1",
-            "Tiedemann and Scherrer (2017), 2-to-1",
-            "transformer",
-            {"kind": "concat", "previous": 1},
-            _ALL,
-            rate=0.3,
-            longer=3,
-        ),
-        Rival(
-            "concat-2-to-2",
-            "Tiedemann and Scherrer (2017), 2-to-2",
-            "transformer",
-            {"kind": "concat", "previous": 1, "translate_previous": True},
-            _ALL,
-            rate=0.3,
-            longer=3,
-        ),
+        _concat("2+1", previous=1, mark="prefix"),
+        _concat("2-to-1", previous=1),
+        _concat("2-to-2", previous=1, translate_previous=True),
+        _concat("3-to-1", previous=2),
+        _concat("3-to-3", previous=2, translate_previous=True),
         Rival(
             "continuous-cache",
             "Tu et al. (2018)",
@@ -142,6 +147,8 @@ RIVALS: dict[str, Rival] = {
             batch=4,
         ),
         Rival("voita", "Voita et al. (2018)", "transformer", {"kind": "voita", "previous": 1}),
-        Rival("han", "Miculicich et al. (2018)", "transformer", {"kind": "han", "previous": 3, "start": "paper"}, batch=2),
+        Rival(
+            "han", "Miculicich et al. (2018)", "transformer", {"kind": "han", "previous": 3, "start": "paper"}, batch=2
+        ),
     )
 }

@@ -107,20 +107,24 @@ class RNNsearch(TranslationModel):
         weights = energies.masked_fill(~annotations.mask, -torch.inf).softmax(dim=-1)
         return (weights @ annotations.states).flatten(0, 1), weights.flatten(0, 1)
 
-    def gates(self, s: Tensor, c: Tensor, annotations: Annotations) -> Tensor:
-        """What all but the last word gives to the gates of s_t, [rows, 3 width]"""
-        return self.source_gates(c)
+    def read(self, words: Tensor) -> Tensor:
+        """e(y_t-1), [words, width] -> what the word gives to all gates, for whole sentences at once"""
+        return self.word_gates(words)
 
-    def step(self, s: Tensor, word_gates: Tensor, annotations: Annotations) -> tuple[Tensor, Tensor]:
-        """s_t-1 and what y_t-1 gives to the gates -> s_t and c_t"""
+    def gates(self, s: Tensor, word: Tensor, c: Tensor, annotations: Annotations) -> Tensor:
+        """What s_t's gates get beside the state: from the last word as `read`, and from the source, [rows, 3 width]"""
+        return word + self.source_gates(c)
+
+    def step(self, s: Tensor, word: Tensor, annotations: Annotations) -> tuple[Tensor, Tensor]:
+        """s_t-1 and y_t-1 as `read` -> s_t and c_t"""
         c, _ = self.attend(s, annotations)
-        return gru_step(s, word_gates + self.gates(s, c, annotations), self.state_gates(s)), c
+        return gru_step(s, self.gates(s, word, c, annotations), self.state_gates(s)), c
 
     def decode(self, target_in: Packed, annotations: Annotations) -> Recurrent:
         words, segments = self.embed(self.target_embedding, target_in.tokens), target_in.segments
         s, states, attended = annotations.start, [], []
-        for word_gates in segments.pad(self.word_gates(words)).unbind(dim=1):
-            s, c = self.step(s, word_gates, annotations)
+        for word in segments.pad(self.read(words)).unbind(dim=1):
+            s, c = self.step(s, word, annotations)
             states.append(s)
             attended.append(c)
         return Recurrent(words, *(segments.unpad(torch.stack(rows, dim=1)) for rows in (states, attended)))

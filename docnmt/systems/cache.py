@@ -1,8 +1,8 @@
 """Kuang et al. (2017), "Cache-based Document-level Neural Machine Translation", on the Transformer;
 the end of this file puts it on RNNsearch, its authors' base.
 
-The cache of a sentence holds words of the translations before it, first in first out (the dynamic cache), and words of
-its topic (the topic cache, see topics.py). At step t
+The cache of a sentence holds words of the translations before it, first in first out, without stop words and
+punctuation (the dynamic cache), and words of its topic (the topic cache, see topics.py). At step t
 
     score(w) = log p_nmt(w) + FFN(s_t, c_t, e(y_{t-1}), e(w))       for the distinct words w of the cache
     p_cache  = softmax of these scores
@@ -10,9 +10,10 @@ its topic (the topic cache, see topics.py). At step t
     p        = a p_nmt + (1 - a) p_cache
 
 The paper's port to the Transformer is not told in detail. Ours: s_t is the decoder's top state, c_t what its top layer
-found in the source, both networks have one hidden layer of the model's width (tanh), words are sub-word pieces. The
-original's score is the network alone; starting from log p_nmt, p_cache is at first what the base itself thinks of the
-words of the cache. Else the gate has closed before the network has learned which of them fit.
+found in the source, both networks have one hidden layer of the model's width (tanh), words are sub-word pieces, stop
+words are the frequent ones (`stop_words` below), unless the recipe lists them. The original's score is the network
+alone; starting from log p_nmt, p_cache is at first what the base itself thinks of the words of the cache. Else the gate
+has closed before the network has learned which of them fit.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -30,6 +32,7 @@ from docnmt.config import ContextConfig, ModelConfig
 from docnmt.data.context import MemoryRule
 from docnmt.data.packing import Batch, Contexts, History, Packed
 from docnmt.data.store import TokenStore
+from docnmt.data.subwords import Subwords
 from docnmt.model.base import SLICE, TranslationModel
 from docnmt.model.layers import linear
 from docnmt.model.rnnsearch import Annotations, Recurrent, RNNsearch
@@ -73,6 +76,8 @@ class CacheModel(TranslationModel):
         nn.init.xavier_uniform_(self.context_key.weight)
         nn.init.xavier_uniform_(self.context_score.weight)
         self.context_gate = nn.Sequential(linear(inputs, width), nn.Tanh(), linear(width, 1))
+        vocabulary = len(self.softmax.weight)
+        self.context_stop_words = nn.Parameter(torch.zeros(vocabulary, dtype=torch.bool), requires_grad=False)
         self.context_topics = Topics(source_vocabulary, context.topic_words) if context.topic_words else None
 
     def e(self, words: Tensor) -> Tensor:
@@ -91,7 +96,7 @@ class CacheModel(TranslationModel):
         raise NotImplementedError
 
     def cache(self, source: Packed, history: History) -> Cache:
-        words = remembered_words(history).words[:, -self.context_config.cache_words :]
+        words = remembered_words(history, self.context_stop_words).words[:, -self.context_config.cache_words :]
         if self.context_topics is not None:
             words = torch.cat([words, self.context_topics(source, history)], 1)
         words = words.sort(1).values  # equal ones side by side, -1 first
@@ -184,7 +189,22 @@ class CacheState(DecoderState):
         self.cache = None if self.cache is None else self.cache.of(sentences)
 
 
-def learn(model: CacheModel, documents: TokenStore) -> None:
+def stop_words(context: ContextConfig, documents: TokenStore, target: Subwords) -> Tensor:
+    """What the dynamic cache does not remember, [vocabulary]: pieces without a letter or digit; and those that the
+    recipe lists, or else all that are as frequent as it says."""
+    texts = [text.decode("utf-8", "replace").strip().casefold() for text in target.written()]
+    # A byte that is no character by itself may be part of a letter.
+    found = torch.tensor([not any(c.isalnum() or c == "\ufffd" for c in text) for text in texts])
+    if context.stop_words:
+        listed = {word.casefold() for word in context.stop_words}
+        return found | torch.tensor([text in listed for text in texts])
+    counts = torch.from_numpy(np.bincount(documents.tokens["target"], minlength=len(texts)))
+    return found | (counts >= context.stop_frequency * counts.sum().clamp(min=1))
+
+
+@torch.no_grad()
+def learn(model: CacheModel, documents: TokenStore, target: Subwords) -> None:
+    model.context_stop_words.copy_(stop_words(model.context_config, documents, target))
     if model.context_topics is not None:
         model.context_topics.learn(documents, len(model.softmax.weight))
 
@@ -192,7 +212,7 @@ def learn(model: CacheModel, documents: TokenStore) -> None:
 SYSTEM = System(CacheTransformer, rule=lambda _: MemoryRule, state=CacheState, learn=learn)
 
 
-# ---- Kuang et al ----
+# ---- On RNNsearch ----
 
 # Kuang et al. (2017) on RNNsearch, the base it was made for, with s_t the state of the decoder's GRU.
 

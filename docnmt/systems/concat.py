@@ -1,14 +1,18 @@
 """Tiedemann and Scherrer (2017), "Neural Machine Translation with Extended Context": data only.
 
-The model is the sentence-level Transformer. What changes is what it reads and writes, with a break between sentences:
+The model is the sentence-level Transformer. What changes is what it reads and writes:
 
-    2-to-1      x_{k-1} BREAK x_k  ->  y_k
-    2-to-2      x_{k-1} BREAK x_k  ->  y_{k-1} BREAK y_k       what follows the break is the translation
+    2+1         cc_w_1 ... cc_w_n x_k     ->  y_k                      every word w of x_{k-1} has a prefix
+    2-to-1      x_{k-1} BREAK x_k         ->  y_k
+    2+2         x_{k-1} BREAK x_k         ->  y_{k-1} BREAK y_k        what follows the break is the translation
 
-With `context.previous` above 1 more sentences stand before, each with its break. A first sentence stands alone.
+The authors' are 2+1 and 2+2, which is called 2-to-2 below. With `context.previous` above 1 more sentences stand before,
+each with its break, or with all their words marked. A first sentence stands alone.
 
 Ours: the break is the begin mark of either language, which is in every vocabulary and in no sentence, so that a
-sentence model can go on with its own pieces. There is no theta_d: step 2 trains all of the model.
+sentence model can go on with its own pieces. A word with its prefix is a word of its own: here its pieces have a second
+embedding, which begins as that of the same piece without the prefix. Else there is no theta_d: step 2 trains all of
+the model.
 """
 
 from __future__ import annotations
@@ -17,11 +21,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from docnmt.base.errors import DocnmtError
 from docnmt.config import ContextConfig, ModelConfig
 from docnmt.data.context import Context, ContextRule, Ids, Neighbours, Sizes
-from docnmt.data.store import Ints
+from docnmt.data.packing import Packed
+from docnmt.data.store import Ints, TokenStore
+from docnmt.data.subwords import Subwords
+from docnmt.model.layers import Dropout, Embedding
 from docnmt.model.transformer import DocumentTransformer
 from docnmt.systems.interface import System
 
@@ -80,13 +89,66 @@ class ToTwo(ToOne):
         return context, source, (sizes.translated + sizes.count).clip(max=self.max_tokens)
 
 
-def sentence_model(
+# ---- 2+1: words before have a prefix ----
+
+
+@dataclass(frozen=True)
+class Prefixed(ToOne):
+    """2+1: the words of the sentences before have a prefix each and no break. A piece with it is written ~id, a
+    negative number, whatever the size of the vocabulary."""
+
+    def source(self, sentence: Ids, around: Neighbours) -> Ids:
+        row = [~token for before in around.before for token in before]
+        return [*row[max(0, len(row) - self.max_tokens) :], *sentence]
+
+    def added(self, sizes: Sizes) -> tuple[Ints, Ints | int, Ints | int]:
+        return np.zeros_like(sizes.before), sizes.before.clip(max=self.max_tokens), 0
+
+
+class PrefixTransformer(DocumentTransformer):
+    """The Transformer with a second table of embeddings, for pieces with the prefix."""
+
+    def __init__(self, model: ModelConfig, context: ContextConfig, source_vocabulary: int, target_vocabulary: int):
+        super().__init__(model, ContextConfig(kind="none"), source_vocabulary, target_vocabulary)
+        self.context_config = context
+        self.context_embedding = Embedding(source_vocabulary, model.width, model.positions)
+
+    def embed(self, embedding: Embedding, packed: Packed, dropout: Dropout | None = None) -> Tensor:
+        prefixed = packed.tokens < 0
+        if not prefixed.any():
+            return super().embed(embedding, packed, dropout)
+        pieces, segments = torch.where(prefixed, ~packed.tokens, packed.tokens), packed.segments
+        tables = (table(pieces, segments.positions, segments.longest) for table in (self.context_embedding, embedding))
+        return (dropout or self.dropout)(torch.where(prefixed[:, None], *tables))
+
+
+@torch.no_grad()
+def learn(model: DocumentTransformer, documents: TokenStore, target: Subwords) -> None:
+    """From the sentence model: a word with the prefix means at first what it means without."""
+    if isinstance(model, PrefixTransformer):
+        model.context_embedding.weight.copy_(model.source_embedding.weight)
+
+
+def make_model(
     model: ModelConfig, context: ContextConfig, source_vocabulary: int, target_vocabulary: int
 ) -> DocumentTransformer:
     """The Transformer without a context module, which still knows what it is to read."""
+    if context.mark == "prefix":
+        return PrefixTransformer(model, context, source_vocabulary, target_vocabulary)
     made = DocumentTransformer(model, ContextConfig(kind="none"), source_vocabulary, target_vocabulary)
     made.context_config = context
     return made
 
 
-SYSTEM = System(sentence_model, lambda context: ToTwo if context.translate_previous else ToOne)
+def rule(context: ContextConfig) -> type[ToOne]:
+    if context.mark == "break":
+        return ToTwo if context.translate_previous else ToOne
+    if context.translate_previous:
+        raise DocnmtError(
+            'context.mark = "prefix" marks the words of the source before; what is translated needs a break\n'
+            '  Set context.mark = "break", or context.translate_previous = false.'
+        )
+    return Prefixed
+
+
+SYSTEM = System(make_model, rule, learn=learn)

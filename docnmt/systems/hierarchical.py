@@ -8,9 +8,10 @@ D is used in three places:
     h_0 = tanh(W_e D + b_e)                         the encoder's states before its first word, in each direction
     s_0 = tanh(W_s backward h_1 + W_d D)            the decoder's first state
     s_t = GRU(s_t-1, [e(y_t-1); c_t; z_t D])        an auxiliary context, let through by a gate
-    z_t = sigmoid(A s_t-1 + B c_t + C D + b)
+    z_t = sigmoid(U_z s_t-1 + W_z e(y_t-1) + C_z c_t + V_z D + b)
 
-The base's matrices keep their shapes: what z_t D gives to the decoder's three gates is added to what they had. Our
+The paper's gate reads the state, the last word and the source; V_z D and b are from the authors' released code. The
+base's matrices keep their shapes: what z_t D gives to the decoder's three gates is added to what they had. Our
 choices: the source embedding serves the context, too; h_0 goes through a map (the authors take D itself); with
 `context.start = "sentence"` the maps of D begin as zeros, and so step 2 as the base.
 """
@@ -35,7 +36,7 @@ class Summary(NamedTuple):
     """Of the sentences before each sentence of a batch."""
 
     d: Tensor  # D, [sentences, width]
-    gate: Tensor  # C D, [sentences, width]
+    gate: Tensor  # V_z D, [sentences, width]
 
     def of(self, sentences: Tensor) -> Summary:
         return Summary(self.d[sentences], self.gate[sentences])
@@ -49,8 +50,9 @@ class HierarchicalRNNsearch(RNNsearch):
         self.context_sentences = gru(width, width)
         self.context_encoder_start = linear(width, 2 * width)  # W_e, for both directions
         self.context_decoder_start = matrix(width, width)  # W_d
-        self.context_gate = linear(3 * width, width)  # [A; B]
-        self.context_gate_of_document = matrix(width, width)  # C
+        self.context_gate = linear(3 * width, width)  # [U_z; C_z]
+        self.context_gate_of_word = matrix(width, width)  # W_z
+        self.context_gate_of_document = matrix(width, width)  # V_z
         self.context_gates = matrix(width, 3 * width)  # of z_t D
         if context.start == "sentence":
             for added in (self.context_encoder_start, self.context_decoder_start, self.context_gates):
@@ -73,13 +75,18 @@ class HierarchicalRNNsearch(RNNsearch):
             remembered=Summary(d, self.context_gate_of_document(d))
         )
 
-    def gates(self, s: Tensor, c: Tensor, annotations: Annotations) -> Tensor:
-        gates = super().gates(s, c, annotations)
+    def read(self, words: Tensor) -> Tensor:
+        """To the decoder's three gates and to z_t, side by side"""
+        return torch.cat([super().read(words), self.context_gate_of_word(words)], dim=-1)
+
+    def gates(self, s: Tensor, word: Tensor, c: Tensor, annotations: Annotations) -> Tensor:
+        to_gates, to_z = word.tensor_split([-s.shape[1]], dim=-1)
+        gates = super().gates(s, to_gates, c, annotations)
         if annotations.remembered is None:
             return gates
         rows = len(s) // len(annotations.start)  # of each sentence
-        d, gate = (part.repeat_interleave(rows, dim=0) for part in annotations.remembered)  # [rows, width]
-        z = torch.sigmoid(self.context_gate(torch.cat([s, c], dim=-1)) + gate)
+        d, of_d = (part.repeat_interleave(rows, dim=0) for part in annotations.remembered)  # [rows, width]
+        z = torch.sigmoid(self.context_gate(torch.cat([s, c], dim=-1)) + to_z + of_d)
         return gates + self.context_gates(z * d)
 
 

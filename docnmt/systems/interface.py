@@ -9,6 +9,7 @@ from typing import Any
 from docnmt.config import ContextConfig, ModelConfig
 from docnmt.data.context import ContextRule
 from docnmt.data.store import TokenStore
+from docnmt.data.subwords import Subwords
 from docnmt.model.base import TranslationModel
 from docnmt.model.states import DecoderState, State
 
@@ -23,5 +24,5 @@ class System:
     model: Callable[[ModelConfig, ContextConfig, int, int], TranslationModel]  # the last two: sizes of vocabularies
     rule: Callable[[ContextConfig], type[ContextRule]] = lambda _: ContextRule  # what it sees: `Batch.context`
     state: Callable[[Any, Any, int], State] = DecoderState  # of the model, what it encoded, and the beam
-    # What the model takes from the training documents themselves before step 2; the same each time it is asked.
-    learn: Callable[[Any, TokenStore], None] | None = None
+    # What the model takes from the training documents and the target's pieces before step 2; the same each time.
+    learn: Callable[[Any, TokenStore, Subwords], None] | None = None

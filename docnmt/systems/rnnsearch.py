@@ -24,7 +24,7 @@ class RecurrentState:
     def advance(self, words: Tensor) -> Recurrent:
         """The last word of each hypothesis, [rows] -> the decoder one word on"""
         e = self.model.embed(self.model.target_embedding, words)
-        self.s, c = self.model.step(self.s, self.model.word_gates(e), self.annotations)
+        self.s, c = self.model.step(self.s, self.model.read(e), self.annotations)
         return Recurrent(e, self.s, c)
 
     def reorder(self, rows: Tensor) -> None:

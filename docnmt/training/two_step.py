@@ -168,7 +168,7 @@ def document_step(run: Run) -> Path:
         run.progress.say(f"step 2: {what}, on the documents")
     learn = system_of(recipe.model.kind, recipe.context.kind).learn
     if learn is not None:
-        learn(model, run.prepared.documents)
+        learn(model, run.prepared.documents, run.prepared.target)
     return _train_and_save("document", run, model, [run.prepared.documents], recipe.document, notes)
 
 

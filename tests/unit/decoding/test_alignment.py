@@ -160,7 +160,7 @@ def test_attention_of_a_recurrent_model_is_that_of_each_step():
             for step, word in enumerate(batch.target_in.tokens[begin:end]):
                 _, weights = model.attend(s, own)
                 np.testing.assert_allclose(found[i][step], weights[0].numpy(), atol=1e-6)
-                s, _ = model.step(s, model.word_gates(model.embed(model.target_embedding, word[None])), own)
+                s, _ = model.step(s, model.read(model.embed(model.target_embedding, word[None])), own)
             assert found[i][: end - begin].sum(axis=1) == pytest.approx(1.0, abs=1e-5)
 
 

@@ -160,6 +160,16 @@ def test_a_system_changes_what_its_authors_do_differently_and_nothing_else():
         assert run.updates == rival.longer * RECIPE.document.updates
 
 
+def test_gradients_of_rnnsearch_are_clipped_in_both_steps_and_those_of_the_transformer_are_not():
+    runs = [Systems(RECIPE).rival(rival)[0] for rival in RIVALS.values()]
+    for run in runs:
+        wanted = 1.0 if run.recipe.model.kind == "rnnsearch" else 0.0  # Bahdanau et al.: a norm of 1
+        assert run.recipe.document.clip == wanted and run.start.recipe.sentence.clip == wanted
+    own = replace(RECIPE, sentence=replace(RECIPE.sentence, clip=3.0), document=replace(RECIPE.document, clip=2.0))
+    (run,) = Systems(own).rival(RIVALS["hierarchical"])
+    assert (run.start.recipe.sentence.clip, run.recipe.document.clip) == (3.0, 2.0)
+
+
 def test_two_step_training_has_the_papers_five_rows():
     rows = list(rows_of("two-step").items())[:5]
     labels, runs = zip(*rows, strict=True)

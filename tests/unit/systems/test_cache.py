@@ -10,6 +10,9 @@ from docnmt.config import ContextConfig
 from docnmt.data.batches import make_batch, pack_contexts
 from docnmt.data.context import Before
 from docnmt.data.packing import Batch
+from docnmt.data.store import write_store
+from docnmt.data.subwords import train_subwords
+from docnmt.document import ParallelDocument
 from docnmt.systems import cache as cache_module
 from docnmt.systems.cache import CacheState, CacheTransformer
 from tests.builders import BOS, EOS, SOURCE_WORDS, TARGET_WORDS, model_config, random_sentences, shake, with_end
@@ -153,6 +156,34 @@ def test_first_in_first_out_and_each_word_once():
     found = contents(model, [before(), before([4]), before([4, 5]), before([4, 5], [4, 6]), before([7, 7], [8])])
     assert found == [[], [4], [4, 5], [4, 5, 6], [7, 8]]
     assert contents(model, [before([4, 5], [6, 7, 8, 9])]) == [[7, 8, 9]]
+
+
+def test_stop_words_are_not_remembered():
+    model = make_cache(cache_words=3)
+    model.context_stop_words[[4, 9]] = True
+    assert contents(model, [before([4]), before([5, 4, 6, 4, 7, 9], [4]), before([9], [8])]) == [[], [5, 6, 7], [8]]
+
+
+TEXT = ("the cat sat . the dog ran !", "the bird flew ; the dog sat")
+
+
+def stop_pieces(tmp_path, **settings: object) -> set[str]:
+    """Of documents in which "the" is four of fifteen words and "dog" and "sat" two each."""
+    subwords = train_subwords(TEXT * 20, 300, 1000, 1.0, seed=1)
+    documents = [ParallelDocument("d", TEXT, TEXT)]
+    store = write_store(tmp_path / "store", documents, subwords, subwords, threads=1, key="test")
+    found = cache_module.stop_words(ContextConfig(kind="cache", **settings), store, subwords)
+    return {text.decode("utf-8", "replace").strip() for text, out in zip(subwords.written(), found, strict=True) if out}
+
+
+def test_stop_words_are_the_frequent_ones_and_whatever_has_no_letter(tmp_path):
+    found = stop_pieces(tmp_path, stop_frequency=0.2)
+    assert {"the", ".", "!", ";", ""} <= found and not {"dog", "cat", "bird", "7"} & found
+
+
+def test_a_recipe_may_list_them(tmp_path):
+    found = stop_pieces(tmp_path, stop_words=("Dog", "sat"))
+    assert {"dog", "sat", "."} <= found and not {"the", "cat"} & found
 
 
 def test_topic_words_stand_beside_them():

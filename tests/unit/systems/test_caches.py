@@ -42,9 +42,23 @@ def test_they_remember_translations(name):
     assert ALL[name].system.rule(ALL[name].config) is MemoryRule
 
 
+def test_words_that_are_left_out_are_passed_over_and_make_room_for_earlier_ones():
+    left_out = torch.zeros(20, dtype=torch.bool)
+    left_out[[8, 4]] = True
+    before = [
+        Before([[5, EOS], [6, EOS]], [[7, 8], [8, 9]]),
+        Before([[5, EOS]], [[4, 8]]),
+        Before([[5, EOS]], [[10, 4, 11, 12]]),
+    ]
+    history = pack_contexts(before, BOS)
+    words, places = remembered_words(history, left_out)
+    assert words.tolist() == [[-1, 7, 9], [-1, -1, -1], [10, 11, 12]]
+    assert torch.equal(history.target.tokens[places][words >= 0], words[words >= 0])
+
+
 def test_topics_are_learned_from_the_documents_and_all_else_by_updates():
     fixed = {name for name, p in make_system(ALL["cache"]).named_parameters() if not p.requires_grad}
-    assert fixed == {f"context_topics.{part}" for part in ("log_prior", "evidence", "words")}
+    assert fixed == {"context_stop_words", *(f"context_topics.{part}" for part in ("log_prior", "evidence", "words"))}
 
 
 @pytest.mark.parametrize(("key", "value"), [("cache_words", 0), ("topic_words", -1)])

@@ -16,7 +16,7 @@ from docnmt.data.batches import Examples, epoch_batches, make_batch, own_parts
 from docnmt.data.context import Neighbours
 from docnmt.document import NO_CONTEXT, ContextSpec, ParallelDocument
 from docnmt.model.transformer import DocumentTransformer
-from docnmt.systems.concat import SYSTEM, ToOne, ToTwo
+from docnmt.systems.concat import SYSTEM, Prefixed, ToOne, ToTwo
 from docnmt.training.two_step import _check_document_step
 from tests.builders import (
     BOS,
@@ -74,6 +74,57 @@ def test_two_to_two_has_the_break_of_either_language():
         ([10, 11, BOS, 12], [20, 7, 21, 22]),
         ([12, BOS, 13, 14, 15], [21, 22, 7, 23]),
     ]
+
+
+def prefixed(previous: int = 1, max_tokens: int = 256) -> Prefixed:
+    return Prefixed(ContextSpec(previous, 0), max_tokens, BOS, EOS)
+
+
+def test_two_and_one_has_a_prefix_on_every_word_before_and_no_break():
+    expected = [[10, 11], [~10, ~11, 12], [~12, 13, 14, 15]]
+    assert read_and_written(prefixed()) == list(zip(expected, TRANSLATIONS, strict=True))
+    assert read_and_written(prefixed(2))[2][0] == [~10, ~11, ~12, 13, 14, 15]
+    assert read_and_written(prefixed(2, max_tokens=2))[2][0] == [~11, ~12, 13, 14, 15]
+
+
+def test_a_word_with_the_prefix_is_a_word_of_its_own():
+    """As the authors have it: a vocabulary in which every word stands twice, with the prefix and without."""
+    words = 20
+    torch.manual_seed(0)
+    config = ContextConfig(kind="concat", previous=1, mark="prefix")
+    model = shake(SYSTEM.model(model_config(), config, words, words)).eval()
+    plain = DocumentTransformer(model_config(), ContextConfig(kind="none"), 2 * words, words).eval()
+    weights = {name: p.detach() for name, p in model.sentence_parameters()}
+    both = torch.cat([model.source_embedding.weight, model.context_embedding.weight]).detach()
+    assert plain.load_weights(weights | {"source_embedding.weight": both}) == []
+    rule, targets = prefixed(), TRANSLATIONS
+    targets = [[t - 10 for t in target] for target in targets]
+    sources = [[*rule.source(DOCUMENT[i], around(rule, i)), EOS] for i in range(3)]
+    doubled = [[token if token >= 0 else words + ~token for token in source] for source in sources]
+    found, wanted = (
+        logits_of(m, make_batch(rows, None, targets, BOS, EOS)) for m, rows in ((model, sources), (plain, doubled))
+    )
+    torch.testing.assert_close(found, wanted)
+    unmarked = [[token if token >= 0 else ~token for token in source] for source in sources]
+    assert not torch.allclose(found, logits_of(model, make_batch(unmarked, None, targets, BOS, EOS)), atol=1e-2)
+
+
+def test_at_first_a_prefix_changes_nothing(tmp_path):
+    config = ContextConfig(kind="concat", previous=1, mark="prefix")
+    model = shake(SYSTEM.model(model_config(), config, 20, 20)).eval()
+    SYSTEM.learn(model, make_store(tmp_path / "s", parallel_documents([3])), subwords("target"))
+    with_prefix, without = (make_batch([row], None, [[5]], BOS, EOS) for row in ([~7, ~8, 9, EOS], [7, 8, 9, EOS]))
+    torch.testing.assert_close(logits_of(model, with_prefix), logits_of(model, without))
+
+
+def test_prefixes_and_a_translation_of_what_stands_before_do_not_go_together():
+    with pytest.raises(DocnmtError, match="break"):
+        SYSTEM.rule(ContextConfig(kind="concat", mark="prefix", translate_previous=True))
+
+
+def test_three_to_one_and_three_to_three():
+    assert read_and_written(one(2))[2] == ([10, 11, BOS, 12, BOS, 13, 14, 15], [23])
+    assert read_and_written(two(2))[2] == ([10, 11, BOS, 12, BOS, 13, 14, 15], [20, 7, 21, 22, 7, 23])
 
 
 def test_more_sentences_before_have_a_break_each():

@@ -96,7 +96,7 @@ def test_it_learns_to_say_what_only_the_context_tells():
         histories = [Before(with_end(two)) for two in zip(far, near, strict=True)]
         return with_end(sources), histories, [sentence[:1] for sentence in far]
 
-    torch.manual_seed(0)
+    torch.manual_seed(2)
     config = model_config(kind="rnnsearch", width=32, dropout=0.0)
     model = HierarchicalRNNsearch(config, ContextConfig(kind="hierarchical"), words, words)
     for _, parameter in model.sentence_parameters():

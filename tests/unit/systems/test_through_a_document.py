@@ -106,7 +106,7 @@ def test_it_remembers_the_last_translations_in_order_and_none_of_another_documen
 def test_a_model_folder_comes_back_to_the_bit(name, tmp_path):
     loaded, system = briefly_trained(name), ALL[name].system
     if system.learn is not None:
-        system.learn(loaded.model, make_store(tmp_path / "store", parallel_documents([4, 6, 5])))
+        system.learn(loaded.model, make_store(tmp_path / "store", parallel_documents([4, 6, 5])), loaded.target)
     save_model(tmp_path / "model", weights_of(loaded.model), loaded.card, loaded.source, loaded.target, {})
     again = load_model(tmp_path / "model")
     assert type(again.model) is type(loaded.model) and again.card == loaded.card
