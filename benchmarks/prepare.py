@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from statistics import median
@@ -203,8 +204,9 @@ def main() -> None:
         origin = str(real or "generated demo corpus")
         console.print(f"Corpus: {origin}{absent}")
         for side in SIDES:
-            lines = sentences_of(read_corpus(CorpusFiles(path=str(corpus))), side)
-            train_subwords(lines, 500 if options.quick else VOCABULARY, SAMPLE, 0.9995, 1).save(folder / f"{side}.spm")
+            config = SubwordConfig(500 if options.quick else VOCABULARY, sample=SAMPLE)
+            lines = partial(sentences_of, read_corpus(CorpusFiles(path=str(corpus))), side)  # they are read once
+            train_subwords(lines, config, 1).save(folder / f"{side}.spm")
         figures: dict[str, Any] = {"corpus": origin, "cores": os.cpu_count()}
         figures["speed"] = speed(corpus, folder, 2 if options.quick else options.rounds)
         large = folder / "large.tsv"

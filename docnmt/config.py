@@ -29,12 +29,20 @@ class DataConfig:
 
 @dataclass(frozen=True)
 class SubwordConfig:
-    vocabulary: int = 32_000  # pieces
+    vocabulary: int = 32_000  # how large
+    counts: str = (
+        "pieces"  # what it counts: all pieces, or "merges" of BPE, with characters, bytes and marks beside them
+    )
     shared: bool = False  # one model for both languages
     sample: int = 1_000_000  # train on at most so many lines, drawn at random
     character_coverage: float = 0.9995  # share of characters with a piece of their own; the rest is spelt in bytes
+    lowercase: bool = False  # both languages in lower case, also what is translated
+    tokenised: bool = False  # the corpora are, with spaces between words and marks: pieces end at spaces alone
     source_model: str = ""  # an existing SentencePiece model instead of training one
     target_model: str = ""
+
+    def __post_init__(self) -> None:
+        one_of("subwords.counts", self.counts, ("pieces", "merges"))
 
 
 @dataclass(frozen=True)
@@ -87,6 +95,8 @@ class ContextConfig:
     start: str = "paper"  # or "sentence", ours: H + (1 - lambda) Sub(H), which starts as exactly the sentence model
     max_tokens: int = 256  # a longer context is trimmed at its far end
     dropout: float = -1.0  # "attention": on the context's embeddings and in its encoder; below 0: model.dropout
+    embedding_dropout: float = -1.0  # "attention": on the context's embeddings, where it is another; below 0: the same
+    residual_dropout: float = 0.0  # "attention": on the context sub-layer of connection = "residual"
     translate_previous: bool = False  # "concat": the sentences before are translated once more with each sentence
     mark: str = "break"  # "concat": between sentences; "prefix": every word before the sentence has one
     cache_words: int = 100  # "cache" and "continuous-cache": words of the translations before
@@ -105,7 +115,8 @@ class ContextConfig:
         for name in ("previous", "following"):
             _at_least(f"context.{name}", getattr(self, name), 0)
         _at_least("context.layers", self.layers, 1)
-        _share("context.dropout", max(self.dropout, 0.0))
+        for name in ("dropout", "embedding_dropout", "residual_dropout"):
+            _share(f"context.{name}", max(getattr(self, name), 0.0))
         _at_least("context.cache_words", self.cache_words, 1)
         _at_least("context.topic_words", self.topic_words, 0)
         _inside("context.stop_frequency", self.stop_frequency)
@@ -240,6 +251,7 @@ class HardwareConfig:
 
 @dataclass(frozen=True)
 class Recipe:
+    like: str = ""  # "paper" or "released": what this recipe leaves out is as there; see below
     seed: int = 1  # of all that is random
     output: str = "runs/run"  # the folder for all that comes out
     data: DataConfig = field(default_factory=DataConfig)

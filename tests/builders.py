@@ -13,7 +13,7 @@ import torch
 from safetensors.torch import save_file
 from torch import nn
 
-from docnmt.config import ContextConfig, DecodingConfig, ModelConfig
+from docnmt.config import ContextConfig, DecodingConfig, ModelConfig, SubwordConfig
 from docnmt.data.batches import make_batch
 from docnmt.data.context import ContextRule
 from docnmt.data.packing import Batch
@@ -173,8 +173,13 @@ def subwords(side: str = "source") -> Subwords:
     """A tiny SentencePiece model; byte fallback takes 256 pieces of it."""
     text = lines(200, seed=1)
     if side == "source":
-        return train_subwords(text, 330, 1000, 1.0, seed=1)
-    return train_subwords(in_target_language(text), 340, 1000, 1.0, seed=1)
+        return small_subwords(text, 330)
+    return small_subwords(in_target_language(text), 340)
+
+
+def small_subwords(text: Sequence[str], vocabulary: int, **settings: Any) -> Subwords:
+    config = SubwordConfig(vocabulary, sample=1000, character_coverage=1.0, **settings)
+    return train_subwords(lambda: text, config, seed=1)
 
 
 def parallel_documents(sizes: Sequence[int], seed: int = 0) -> list[ParallelDocument]:

@@ -7,7 +7,8 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
-from itertools import chain
+from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 
 from docnmt.base.errors import DocnmtError, OnBad, SkipBad, raise_bad
@@ -119,20 +120,31 @@ def _train_both(recipe: Recipe, paths: list[Path], on_bad: OnBad, progress: Prog
             yield from progress.track(sentences_of(documents, side), f"read {side} for {name}", unit="sentences")
 
     config = recipe.subwords
+    if config.tokenised:
+        for side in ("source", "target"):
+            _check_tokenised(islice(lines((side,), "marks"), 1000), side)
     sets = (
         {paths[0]: ("source", "target")}
         if config.shared
         else {p: (s,) for p, s in zip(paths, ("source", "target"), strict=True)}
     )
     for path, sides in sets.items():
-        model = train_subwords(
-            lines(sides, "sub-words"), config.vocabulary, config.sample, config.character_coverage, recipe.seed
-        )
+        model = train_subwords(partial(lines, sides, "sub-words"), config, recipe.seed)
         model.save(path)
         fewer = f", as the text has no {config.vocabulary:,}" if len(model) < config.vocabulary else ""
         progress.say(f"sub-words ({' and '.join(sides)}): {len(model):,} pieces{fewer}")
         if config.shared:
             model.save(paths[1])
+
+
+def _check_tokenised(sentences: Iterable[str], side: str) -> None:
+    """Whether the last mark stands by itself in most sentences that end in one."""
+    ends = [sentence[-2:] for sentence in sentences if sentence[-1:] in ".?!,;:" and len(sentence) > 1]
+    if sum(end[0].isalnum() for end in ends) > len(ends) / 2:
+        raise DocnmtError(
+            f"subwords.tokenised: the {side} corpora are not, marks stick to their words\n"
+            "  Tokenise them, or set it to false."
+        )
 
 
 def _content_hash(recipe: Recipe, role: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -17,6 +17,7 @@ import sentencepiece
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.files import regular_file, write_atomically
+from docnmt.config import SubwordConfig
 from docnmt.text.punctuation import normalise
 
 # The first ids of every vocabulary trained here. A model brought along may number them otherwise.
@@ -234,33 +235,55 @@ class NamedSubwords(Subwords):
         ]
 
 
-def train_subwords(
-    lines: Iterable[str], vocabulary: int, sample: int, character_coverage: float, seed: int
-) -> Subwords:
+def train_subwords(lines: Callable[[], Iterable[str]], config: SubwordConfig, seed: int) -> Subwords:
     """BPE with byte fallback: what was never seen is spelt in bytes instead of being lost as an unknown word."""
+    size = config.vocabulary + (_beside_merges(lines(), config, seed) if config.counts == "merges" else 0)
     model = io.BytesIO()
-    sentencepiece.set_random_generator_seed(seed)
     try:
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(lines),
-            model_writer=model,
-            model_type="bpe",
-            vocab_size=vocabulary,
-            character_coverage=character_coverage,
-            byte_fallback=True,
-            input_sentence_size=sample,
-            shuffle_input_sentence=True,
-            train_extremely_large_corpus=False,
-            hard_vocab_limit=False,
-            pad_id=PAD,
-            bos_id=BOS,
-            eos_id=EOS,
-            unk_id=UNK,
-            minloglevel=2,
-        )
+        _run_trainer(lines(), config, size, seed, model)
     except RuntimeError as error:
         raise DocnmtError(
-            f"sub-words: SentencePiece could not train {vocabulary} pieces: {error}\n"
+            f"sub-words: SentencePiece could not train {size} pieces: {error}\n"
             "  Lower subwords.vocabulary, or give more text."
         ) from None
     return Subwords(model.getvalue())
+
+
+def _run_trainer(lines: Iterable[str], config: SubwordConfig, size: int, seed: int, model: io.BytesIO) -> None:
+    sentencepiece.set_random_generator_seed(seed)
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(lines),
+        model_writer=model,
+        model_type="bpe",
+        vocab_size=size,
+        character_coverage=config.character_coverage,
+        byte_fallback=True,
+        input_sentence_size=config.sample,
+        shuffle_input_sentence=True,
+        train_extremely_large_corpus=False,
+        hard_vocab_limit=False,
+        normalization_rule_name="nmt_nfkc_cf" if config.lowercase else "nmt_nfkc",
+        split_by_unicode_script=not config.tokenised,  # else letters, digits and marks are parted here
+        split_by_number=not config.tokenised,
+        pad_id=PAD,
+        bos_id=BOS,
+        eos_id=EOS,
+        unk_id=UNK,
+        minloglevel=2,
+    )
+
+
+_FEWEST = 4 + 256  # marks and bytes
+
+
+def _beside_merges(lines: Iterable[str], config: SubwordConfig, seed: int) -> int:
+    """How many pieces are no merges: characters, bytes and marks. Only SentencePiece knows which characters it keeps;
+    asked for too few pieces it says how many these are, before it merges any."""
+    try:
+        _run_trainer(lines, config, _FEWEST, seed, io.BytesIO())
+    except RuntimeError as error:
+        found = re.search(r"required_chars\. \d+ vs (\d+)", str(error))
+        if found:
+            return int(found[1])
+        raise DocnmtError(f"sub-words: SentencePiece could not be trained: {error}\n  Give more text.") from None
+    return _FEWEST  # text without a character

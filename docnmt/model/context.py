@@ -19,7 +19,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from docnmt.base.errors import DocnmtError
 from docnmt.data.packing import History, Segments
-from docnmt.model.layers import CrossAttention, FeedForward, Residual, SelfAttention
+from docnmt.model.layers import CrossAttention, Dropout, FeedForward, Residual, SelfAttention
 
 
 def is_document_parameter(name: str) -> bool:
@@ -111,10 +111,11 @@ class EncodedSentences(nn.Module):
 class ContextAttention(nn.Module):
     """The added sub-layer: D^(n) = MultiHead(B^(n), C^(N_c), C^(N_c)); in the decoder F^(n) from E^(n)."""
 
-    def __init__(self, width: int, heads: int, connection: str, start: str, opening: float = 0.5):
+    def __init__(self, width: int, heads: int, connection: str, start: str, opening: float = 0.5, dropout: float = 0.0):
         super().__init__()
         self.attention = CrossAttention(width, heads)
         self.connection = make_connection(connection, start, width, opening)
+        self.dropout = Dropout(dropout if connection == "residual" else 0.0)  # none is gated, as the released code
         if start == "sentence":
             # SubLayer(H) is zero at first, so the model starts as the sentence model; yet the output matrix has a
             # gradient from the first update on, and through it, once it has moved, all the rest.
@@ -122,7 +123,7 @@ class ContextAttention(nn.Module):
 
     def forward(self, h: Tensor, segments: Segments, context: Tensor, context_segments: Segments) -> Tensor:
         sublayer = self.attention(h, segments, context, context_segments).to(h.dtype)
-        return self.connection(h, sublayer)
+        return self.connection(h, self.dropout(sublayer))
 
 
 # ---- 2.3.3 Context gating ----
@@ -148,7 +149,7 @@ class Gate(nn.Module):
 
 
 class PaperGating(nn.Module):
-    """Gating(H) = lambda H + (1 - lambda) SubLayer(H), then LayerNorm; no dropout, as the released code."""
+    """Gating(H) = lambda H + (1 - lambda) SubLayer(H), then LayerNorm."""
 
     def __init__(self, width: int, opening: float):
         super().__init__()

@@ -94,15 +94,23 @@ class DocumentTransformer(TranslationModel):
         self.source_embedding = Embedding(source_vocabulary, model.width, model.positions)
         self.target_embedding = Embedding(target_vocabulary, model.width, model.positions, model.start)
         self.dropout = Dropout(model.dropout)
-        self.context_dropout = Dropout(context.dropout if context.dropout >= 0 else model.dropout)
+        in_context = context.dropout if context.dropout >= 0 else model.dropout
+        self.context_dropout = Dropout(context.embedding_dropout if context.embedding_dropout >= 0 else in_context)
         in_encoder = context.active and context.integration in ("encoder", "both")
         in_decoder = context.active and context.integration in ("decoder", "both")
-        self.context_encoder = self._context_encoder() if in_encoder or in_decoder else None
+        self.context_encoder = self._context_encoder(in_context) if in_encoder or in_decoder else None
 
         def sublayer(wanted: bool) -> ContextAttention | None:
             if not wanted:
                 return None
-            return ContextAttention(model.width, model.heads, context.connection, context.start, context.gate_opening)
+            return ContextAttention(
+                model.width,
+                model.heads,
+                context.connection,
+                context.start,
+                context.gate_opening,
+                context.residual_dropout,
+            )
 
         encoder = (EncoderLayer(model, sublayer(in_encoder)) for _ in range(model.encoder_layers))
         decoder = (DecoderLayer(model, sublayer(in_decoder)) for _ in range(model.decoder_layers))
@@ -114,7 +122,7 @@ class DocumentTransformer(TranslationModel):
             nn.init.zeros_(self.softmax.bias)
         self.tie_weights()
 
-    def _context_encoder(self) -> nn.Module:
+    def _context_encoder(self, dropout: float) -> nn.Module:
         model, context = self.model_config, self.context_config
         if context.representation == "encoder":
             return EncodedSentences(context.previous, model.width)
@@ -122,7 +130,7 @@ class DocumentTransformer(TranslationModel):
             return ContextEmbeddings()
         if context.representation == "lstm":
             return ContextLSTM(model.width)
-        return ContextEncoder(context.layers, model.width, model.filter_width, model.heads, self.context_dropout.rate)
+        return ContextEncoder(context.layers, model.width, model.filter_width, model.heads, dropout)
 
     def embed(self, embedding: Embedding, packed: Packed, dropout: Dropout | None = None) -> Tensor:
         segments = packed.segments

@@ -11,7 +11,8 @@ from typing import Any
 
 from docnmt.base.errors import DocnmtError, nearest
 from docnmt.base.lines import CorpusFiles
-from docnmt.config import Recipe, from_table
+from docnmt.config import Recipe, from_table, one_of
+from docnmt.recipes.presets import PRESETS, over
 
 FOLDER = Path(__file__).parent
 OWN = tuple(sorted(path.stem for path in FOLDER.glob("*.toml")))  # go by their names: `docnmt train demo`
@@ -32,6 +33,9 @@ def load_recipe(recipe: str | Path, settings: Iterable[str] = ()) -> Recipe:
         raise DocnmtError(f"{path}: not valid TOML: {error}\n  Mend that line.") from None
     for setting in settings:
         _set(table, setting, folder)
+    if table.get("like"):
+        one_of(f"{path}: like", table["like"], tuple(PRESETS))
+        table = over(PRESETS[table["like"]], table)
     return resolve_paths(from_table(Recipe, table, str(path)), folder)
 
 

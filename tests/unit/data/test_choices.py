@@ -13,10 +13,9 @@ from docnmt.config import ContextConfig, DocumentStepConfig, Recipe
 from docnmt.data.batches import Examples
 from docnmt.data.focus import BALANCED, Choices
 from docnmt.data.packing import Choice
-from docnmt.data.subwords import train_subwords
 from docnmt.model.base import choice_loss
 from docnmt.training.two_step import _check_document_step, _choices
-from tests.builders import make_model, make_store, parallel_documents, random_batch, subwords
+from tests.builders import make_model, make_store, parallel_documents, random_batch, small_subwords, subwords
 
 CLASSES = ["his,her,its", "him, her, it"]
 
@@ -24,7 +23,7 @@ CLASSES = ["his,her,its", "him, her, it"]
 @pytest.fixture(scope="module")
 def english():
     text = ["his her its him it", "His Her Its", "the herd of hers", "it is his; he gave it to her"] * 20
-    return train_subwords(text, 330, 1000, 1.0, seed=1)
+    return small_subwords(text, 330)
 
 
 def shown(choices: Choices, choice: Choice) -> list[list[str]]:

@@ -11,10 +11,9 @@ from docnmt.config import DocumentStepConfig
 from docnmt.data.batches import Examples, epoch_batches
 from docnmt.data.context import ContextRule
 from docnmt.data.focus import Focus
-from docnmt.data.subwords import train_subwords
 from docnmt.document import ContextSpec
 from docnmt.training.two_step import _focus
-from tests.builders import BOS, EOS, make_store, parallel_documents, subwords
+from tests.builders import BOS, EOS, make_store, parallel_documents, small_subwords, subwords
 from tests.every_system import CASES, document_batch, make_system, rule_of, some_document
 
 RULE = ContextRule(ContextSpec(2, 0), 256, BOS, EOS)
@@ -28,7 +27,7 @@ ENGLISH = [
 
 @pytest.fixture(scope="module")
 def english():
-    return train_subwords(ENGLISH, 310, 1000, 1.0, seed=1)
+    return small_subwords(ENGLISH, 310)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from safetensors.numpy import save_file
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.progress import Progress
-from docnmt.data.subwords import Subwords, train_subwords
+from docnmt.data.subwords import Subwords
 from docnmt.engine.shortlist import (
     FILE,
     Lexicon,
@@ -26,7 +26,7 @@ from docnmt.engine.shortlist import (
     make_shortlist,
     subwords_key,
 )
-from tests.builders import EOS, in_target_language, lines, parallel_documents, subwords
+from tests.builders import EOS, in_target_language, lines, parallel_documents, small_subwords, subwords
 
 NOTHING_LEARNT = Lexicon(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32))
 NO_PAIRS = TrainingPairs(Side.of([]), Side.of([]), 0)
@@ -106,7 +106,7 @@ def spelt(text: str, parts: set[bytes]) -> bool:
 
 
 def test_a_piece_of_both_languages_is_copied_as_one():
-    words = train_subwords(lines(200, seed=1), 330, 1000, 1.0, seed=1)
+    words = small_subwords(lines(200, seed=1), 330)
     shortlist = make_shortlist(NOTHING_LEARNT, NO_PAIRS, words, words)
     writes = [piece for piece, text in enumerate(words.written()) if text]
     letters = [piece for piece in writes if words.written().count(words.written()[piece]) == 1]
@@ -194,7 +194,7 @@ def test_a_file_without_the_tables_is_said(folder):
 
 def test_a_shortlist_of_another_model_is_said(shortlist, folder):
     shortlist.write(folder)
-    other: Subwords = train_subwords(lines(200, seed=2), 320, 1000, 1.0, seed=1)
+    other: Subwords = small_subwords(lines(200, seed=2), 320)
     other.save(folder / "source.spm")
     with pytest.raises(DocnmtError, match=r"other sub-words than the model's\n"):
         Shortlist.read(folder, subwords("source"), subwords("target"))

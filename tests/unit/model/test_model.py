@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pytest
 import torch
@@ -310,3 +311,26 @@ def test_dropout_on_the_added_modules_alone(context):
     assert torch.equal(logits_of(model, without), in_use)
     assert not torch.equal(logits_of(model, batch), logits_of(model, batch))
     assert model.context_dropout.rate == 0.1
+
+
+def varies(**settings: Any) -> bool:
+    """Whether training draws anything at random, with dropout in what is named alone."""
+    context = ContextConfig(**{"dropout": 0.0, **settings})
+    model = make_model(context=context).train()
+    model.set_sentence_dropout(0.0)
+    with torch.no_grad():
+        return not torch.equal(logits_of(model, random_batch()), logits_of(model, random_batch()))
+
+
+@pytest.mark.parametrize("start", ["paper", "sentence"])
+def test_dropout_on_a_residual_context_sub_layer_and_never_on_a_gated_one(start):
+    assert varies(connection="residual", residual_dropout=0.1, start=start)
+    assert not varies(connection="residual", start=start)
+    assert not varies(connection="gate", residual_dropout=0.1, start=start)
+
+
+def test_dropout_on_the_contexts_embeddings_may_be_another_than_in_its_encoder():
+    assert varies(embedding_dropout=0.1) and varies(dropout=0.1, embedding_dropout=0.0) and not varies()
+    model = make_model(context=ContextConfig(dropout=0.2, embedding_dropout=0.0))
+    assert model.context_dropout.rate == 0.0
+    assert model.context_encoder.layers[0].after_attention.dropout.rate == 0.2

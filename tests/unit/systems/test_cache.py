@@ -11,11 +11,20 @@ from docnmt.data.batches import make_batch, pack_contexts
 from docnmt.data.context import Before
 from docnmt.data.packing import Batch
 from docnmt.data.store import write_store
-from docnmt.data.subwords import train_subwords
 from docnmt.document import ParallelDocument
 from docnmt.systems import cache as cache_module
 from docnmt.systems.cache import CacheState, CacheTransformer
-from tests.builders import BOS, EOS, SOURCE_WORDS, TARGET_WORDS, model_config, random_sentences, shake, with_end
+from tests.builders import (
+    BOS,
+    EOS,
+    SOURCE_WORDS,
+    TARGET_WORDS,
+    model_config,
+    random_sentences,
+    shake,
+    small_subwords,
+    with_end,
+)
 
 
 def make_cache(cache_words: int = 5, topic_words: int = 0, **settings: object) -> CacheTransformer:
@@ -169,7 +178,7 @@ TEXT = ("the cat sat . the dog ran !", "the bird flew ; the dog sat")
 
 def stop_pieces(tmp_path, **settings: object) -> set[str]:
     """Of documents in which "the" is four of fifteen words and "dog" and "sat" two each."""
-    subwords = train_subwords(TEXT * 20, 300, 1000, 1.0, seed=1)
+    subwords = small_subwords(TEXT * 20, 300)
     documents = [ParallelDocument("d", TEXT, TEXT)]
     store = write_store(tmp_path / "store", documents, subwords, subwords, threads=1, key="test")
     found = cache_module.stop_words(ContextConfig(kind="cache", **settings), store, subwords)
