@@ -208,13 +208,13 @@ class DocumentStepConfig(StepConfig):
 
 @dataclass(frozen=True)
 class ValidationConfig:
-    metric: str = "loss"  # what "best" means: "loss" or "bleu"
+    metric: str = "loss"  # what "best" means: "loss", or "bleu", the paper's multi-bleu on all references
     decode: bool = True  # BLEU by translating the dev documents, with context and with none
-    beam: int = 1  # for these translations; 1 is greedy
+    beam: int = 0  # for these translations; 0: decoding.beam
 
     def __post_init__(self) -> None:
         one_of("validation.metric", self.metric, ("loss", "bleu"))
-        _at_least("validation.beam", self.beam, 1)
+        _at_least("validation.beam", self.beam, 0)
         if self.metric == "bleu" and not self.decode:
             raise DocnmtError('validation.metric = "bleu" needs translations\n  Set validation.decode = true.')
 
@@ -267,6 +267,10 @@ class Recipe:
 
     def __post_init__(self) -> None:
         _at_least("seed", self.seed, 0)
+
+    @property
+    def validation_beam(self) -> int:
+        return self.validation.beam or self.decoding.beam
 
 
 T = TypeVar("T")

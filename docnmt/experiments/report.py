@@ -20,8 +20,9 @@ from docnmt.decoding.translator import load
 from docnmt.document import ContextSpec, context_sentences
 from docnmt.evaluation.context_trace import gate_by_layer
 from docnmt.evaluation.significance import compare
+from docnmt.evaluation.test_sets import TestSet
 from docnmt.experiments.runs import Run
-from docnmt.experiments.scores import TestSet, gain_word
+from docnmt.experiments.scores import gain_word
 from docnmt.training.checkpoint import read_record
 
 if TYPE_CHECKING:

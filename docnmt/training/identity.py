@@ -63,7 +63,8 @@ def _choice(recipe: Recipe) -> dict[str, Any]:
     """How the best update is chosen; by its loss, nothing that is translated meanwhile matters."""
     if recipe.validation.metric == "loss":
         return {"metric": "loss"}
-    return {**asdict(recipe.validation), "length_penalty": recipe.decoding.length_penalty}
+    penalty = recipe.decoding.length_penalty
+    return {**asdict(recipe.validation), "beam": recipe.validation_beam, "length_penalty": penalty}
 
 
 def changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from docnmt.base.errors import DocnmtError, SkipBad, raise_bad
+from docnmt.base.errors import DocnmtError
 from docnmt.base.files import owned
 from docnmt.base.progress import Progress
 from docnmt.config import ContextConfig, DecodingConfig, DocumentStepConfig, ModelConfig, Recipe, StepConfig
-from docnmt.corpus.read import read_corpus
 from docnmt.data.batches import Examples, Stream
 from docnmt.data.context import ContextRule
 from docnmt.data.focus import Choices, Focus, WordDropout
@@ -27,7 +26,8 @@ from docnmt.data.prepare import Prepared, prepare
 from docnmt.data.split_pairs import SplitPairs
 from docnmt.data.store import TokenStore
 from docnmt.data.subwords import BOS, EOS
-from docnmt.document import NO_CONTEXT, ParallelDocument
+from docnmt.document import NO_CONTEXT
+from docnmt.evaluation.test_sets import joined, read_test_set
 from docnmt.model.base import TranslationModel
 from docnmt.model.context import is_document_parameter
 from docnmt.model_folder import (
@@ -324,19 +324,14 @@ def _validator(run: Run, loaded: LoadedModel, rule: ContextRule | None, foreign:
     if not len(run.prepared.dev):
         run.progress.say("no dev documents: nothing is validated, the last weights are the model")
         return None
-    documents: list[ParallelDocument] = []
-    languages = (recipe.data.source_language, recipe.data.target_language)
-    for files in recipe.data.dev:
-        on_bad = SkipBad() if recipe.data.skip_bad else raise_bad
-        documents += read_corpus(files, languages=languages, on_bad=on_bad, limit=recipe.data.max_characters)
     return Validator(
         loaded,
         run.prepared.dev,
-        documents,
+        joined("Dev", [read_test_set(files, recipe) for files in recipe.data.dev]),
         rule,
         foreign,
         decode=recipe.validation.decode,
-        beam=recipe.validation.beam,
+        beam=recipe.validation_beam,
         batch_tokens=recipe.decoding.batch_tokens,
         group=run.group,
     ).validate

@@ -5,22 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-import sacrebleu
 import torch
 
 from docnmt.data.batches import Examples, in_order, own_parts
 from docnmt.data.context import ContextRule
 from docnmt.data.store import TokenStore
 from docnmt.decoding.translator import Translator
-from docnmt.document import NO_CONTEXT, Document, ParallelDocument
+from docnmt.document import NO_CONTEXT
 from docnmt.evaluation.controls import shuffled
+from docnmt.evaluation.metrics import make_metric
+from docnmt.evaluation.test_sets import TestSet
 from docnmt.model_folder import LoadedModel
 from docnmt.training.parallel import Group
 
 
 @dataclass(frozen=True)
 class Validation:
-    """Loss is nats a target piece of the sentences themselves, without smoothing; BLEU ignores case, as the paper's."""
+    """Loss is nats a target piece of the sentences themselves, without smoothing. BLEU is the paper's measure, as it is
+    reported: multi-bleu on all references."""
 
     loss: float
     bleu: float | None
@@ -54,7 +56,7 @@ class Validator:
         self,
         loaded: LoadedModel,
         dev: TokenStore,
-        documents: list[ParallelDocument],
+        test: TestSet,
         rule: ContextRule | None,
         foreign: int | None = None,
         *,
@@ -63,7 +65,7 @@ class Validator:
         batch_tokens: int,
         group: Group,
     ):
-        self.loaded, self.dev, self.documents = loaded, dev, documents
+        self.loaded, self.dev, self.test = loaded, dev, test
         self.rule, self.foreign = rule, foreign  # as in training
         self.decode, self.beam, self.batch_tokens, self.group = decode, beam, batch_tokens, group
 
@@ -98,16 +100,15 @@ class Validator:
 
     def _bleu(self, rule: ContextRule | None, foreign: int | None = None) -> tuple[float, str]:
         translator = Translator(self.loaded)
-        sources = [Document(d.id, d.source) for d in self.documents]
+        sources = self.test.sources
         others = None if foreign is None else self.group.share(shuffled(sources, foreign))
         mine = self.group.share(sources)
         spec = None if rule is None else rule.spec
         translated = translator.translate_documents(mine, context_from=others, beam=self.beam, context=spec)
         shares = self.group.gather([[s.text for s in document.sentences] for document in translated])
-        outputs: list[list[str]] = [[] for _ in self.documents]
+        outputs: list[list[str]] = [[] for _ in sources]
         for rank, share in enumerate(shares):
             outputs[rank :: self.group.size] = share
-        metric = sacrebleu.BLEU(lowercase=True)
-        references = [sentence for document in self.documents for sentence in document.target]
-        score = metric.corpus_score([sentence for document in outputs for sentence in document], [references])
-        return score.score, str(metric.get_signature())
+        metric = make_metric("multi-bleu", language=self.loaded.card.target_language)
+        texts = [sentence for document in outputs for sentence in document]
+        return metric.score(metric.statistics(texts, self.test.references).sum(axis=0)), metric.signature

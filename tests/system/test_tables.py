@@ -23,9 +23,10 @@ from docnmt.base.progress import Progress
 from docnmt.data.batches import Stream
 from docnmt.document import ParallelDocument
 from docnmt.evaluation.significance import Difference, compare
+from docnmt.evaluation.test_sets import TestSet
 from docnmt.experiments import report, scores
 from docnmt.experiments import timing as efficiency
-from docnmt.experiments.scores import TestSet, Translations
+from docnmt.experiments.scores import Translations
 from docnmt.experiments.tables import TABLES
 from docnmt.recipes import FOLDER, OWN, load_recipe
 from docnmt.training.loop import Trainer

@@ -7,8 +7,8 @@ import re
 import sacrebleu
 
 from docnmt.document import ContextSpec, ParallelDocument
+from docnmt.evaluation.test_sets import TestSet
 from docnmt.experiments.report import WINNERS, examples_table, find_examples
-from docnmt.experiments.scores import TestSet
 
 REFERENCE = "the quick brown fox jumps over the lazy dog"
 GOOD = {share: REFERENCE[: len(REFERENCE) * share // 100] for share in range(10, 101, 10)}  # better and better

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 
 from docnmt.document import ParallelDocument
+from docnmt.evaluation.test_sets import TestSet
 from docnmt.experiments import report
-from docnmt.experiments.scores import TestSet
 
 
 def bins(monkeypatch, documents: list[tuple[str, ...]]) -> dict[str, dict[str, int]]:

@@ -18,9 +18,10 @@ from docnmt.base.progress import Progress
 from docnmt.config import DataConfig, DecodingConfig, EvaluationConfig, Recipe
 from docnmt.document import ParallelDocument
 from docnmt.evaluation.metrics import make_metric
+from docnmt.evaluation.test_sets import TestSet, joined, read_test_set
 from docnmt.experiments import scores as translations
 from docnmt.experiments.runs import Run
-from docnmt.experiments.scores import Part, Score, Scoreboard, TestSet, Translations, joined, parts_of, read_test_set
+from docnmt.experiments.scores import Part, Score, Scoreboard, Translations, parts_of
 from tests.builders import in_target_language, lines
 
 VERSIONS = ("ahb", "ahc", "ahd", "ahe")

@@ -18,11 +18,12 @@ from docnmt.config import ContextConfig, DataConfig, DocumentStepConfig, Recipe,
 from docnmt.document import ParallelDocument
 from docnmt.evaluation.metrics import make_metric
 from docnmt.evaluation.significance import Difference, Interval
+from docnmt.evaluation.test_sets import TestSet
 from docnmt.experiments import paper
 from docnmt.experiments.job import NAMES, Job, filled_in
 from docnmt.experiments.paper import RIVALS
 from docnmt.experiments.runs import Run, all_needed
-from docnmt.experiments.scores import Part, Parts, Score, TestSet
+from docnmt.experiments.scores import Part, Parts, Score
 from docnmt.experiments.systems_table import all_systems
 from docnmt.experiments.tables import TABLES, PaperTable, Systems, make_table, needed_by
 from docnmt.recipes import OWN, load_recipe

@@ -10,7 +10,8 @@ import pytest
 from docnmt.base.errors import DocnmtError
 from docnmt.base.lines import CorpusFiles
 from docnmt.config import EvaluationConfig, Recipe
-from docnmt.experiments.scores import parts_of, read_test_set
+from docnmt.evaluation.test_sets import read_test_set
+from docnmt.experiments.scores import parts_of
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ SECTIONS = ("subwords", "model", "context", "sentence", "document", "decoding", 
 # Of other systems, of sources of other programs, or of no bearing on what is learnt.
 NOT_THE_PAPERS = re.compile(
     r"subwords.(source|target)_model|model.forbidden|context.(translate_previous|mark|cache_words|topic_words|stop_.*)"
-    r"|.*_every|document.(start_from|context_from|focus.*|choice.*|word_dropout.*|batches_for)"
+    r"|.*_every|document.(start_from|context_from|focus.*|choice.*|word_dropout.*|split_pairs|batches_for)"
     r"|decoding.batch_tokens|evaluation.(?!metric).*"
 )
 

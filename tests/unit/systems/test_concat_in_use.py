@@ -20,6 +20,7 @@ from docnmt.evaluation.context_trace import gate_by_layer
 from docnmt.evaluation.contrastive import judge, notes, target_contexts
 from docnmt.evaluation.contrastive_items import Item
 from docnmt.evaluation.controls import NONE, REPEATED, SHUFFLED, TRUE, shuffled
+from docnmt.evaluation.test_sets import TestSet
 from docnmt.model.states import DecoderState
 from docnmt.training.parallel import Group
 from docnmt.training.validation import Validator
@@ -80,7 +81,8 @@ def test_validation_counts_each_sentences_own_pieces(translator, tmp_path):
     dev = make_store(tmp_path / "dev", pairs)
     model = briefly_trained(NAMES[translator.card.context.translate_previous])
     options = {"decode": True, "beam": 1, "batch_tokens": 400, "group": Group()}
-    found = Validator(model, dev, pairs, translator.rule(), **options).validate()
+    test = TestSet("Dev", pairs, [[sentence for d in pairs for sentence in d.target]])
+    found = Validator(model, dev, test, translator.rule(), **options).validate()
     for loss, context in ((found.loss, None), (found.loss_without_context, NO_CONTEXT)):
         scores = [s for document in translator.score(pairs, context=context) for s in document]
         pieces = sum(len(s.pieces) for s in scores)

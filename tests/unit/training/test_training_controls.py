@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import sacrebleu
 import torch
 
 from docnmt.base.errors import DocnmtError
@@ -15,20 +18,24 @@ from docnmt.base.lines import CorpusFiles
 from docnmt.base.progress import Progress
 from docnmt.config import (
     DataConfig,
+    DecodingConfig,
     DocumentStepConfig,
     HardwareConfig,
     Recipe,
     SentenceStepConfig,
     StepConfig,
+    ValidationConfig,
 )
 from docnmt.corpus.read import read_corpus, read_pairs
 from docnmt.data.batches import Examples, Stream, epoch_batches
 from docnmt.data.context import ContextRule
 from docnmt.data.prepare import _content_hash
-from docnmt.document import NO_CONTEXT, ContextSpec
+from docnmt.decoding.translator import Translator
+from docnmt.document import NO_CONTEXT, ContextSpec, Document, ParallelDocument
+from docnmt.evaluation.test_sets import TestSet
 from docnmt.training.loop import Trainer
 from docnmt.training.parallel import Group
-from docnmt.training.two_step import _contexts, _filling
+from docnmt.training.two_step import _contexts, _filling, _validator
 from docnmt.training.validation import Validator
 from tests.builders import BOS, EOS, loaded_model, make_model, make_store, parallel_documents, subwords
 
@@ -195,7 +202,8 @@ def validate(tmp_path: Path, kind: str, sizes: tuple[int, ...] = (4, 3, 5)):
     documents = parallel_documents(sizes, seed=9)
     dev = make_store(tmp_path / "dev", documents)
     options = {"decode": True, "beam": 1, "batch_tokens": 400, "group": Group()}
-    return Validator(loaded_model(), dev, documents, *contexts_for(kind), **options).validate()
+    test = TestSet("Dev", documents, [[sentence for d in documents for sentence in d.target]])
+    return Validator(loaded_model(), dev, test, *contexts_for(kind), **options).validate()
 
 
 def test_a_control_is_validated_with_its_own_kind_of_context(tmp_path):
@@ -204,6 +212,55 @@ def test_a_control_is_validated_with_its_own_kind_of_context(tmp_path):
     # Without context there is nothing to shuffle, and what every control loses is told beside it.
     assert own.loss_without_context == shuffled.loss_without_context == none.loss_without_context == none.loss
     assert own.bleu_without_context == shuffled.bleu_without_context == none.bleu_without_context == none.bleu
+
+
+# ---- validation is by the measure that is reported ----
+
+SGML = '<{kind} setid="dev" srclang="French" trglang="English">\n{documents}</{kind}>\n'
+
+
+def nist_files(folder: Path, documents: list[ParallelDocument]) -> CorpusFiles:
+    """The documents with two references: their own target, and the same without its first word."""
+
+    def side(sysid: str, texts: Callable[[ParallelDocument], Iterable[str]]) -> str:
+        found = ""
+        for document in documents:
+            segments = "".join(f'<seg id="{n}">{text}</seg>\n' for n, text in enumerate(texts(document), 1))
+            found += f'<doc docid="{document.id}" sysid="{sysid}">\n{segments}</doc>\n'
+        return found
+
+    references = side("a", lambda d: d.target) + side("b", lambda d: [t.partition(" ")[2] or t for t in d.target])
+    for name, kind, text in (("src", "srcset", side("source", lambda d: d.source)), ("ref", "refset", references)):
+        (folder / f"{name}.sgm").write_text(SGML.format(kind=kind, documents=text), encoding="utf-8")
+    return CorpusFiles(source=str(folder / "src.sgm"), target=str(folder / "ref.sgm"))
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_dev_documents_are_scored_as_they_are_reported(tmp_path, beam):
+    """multi-bleu on all references, by the beam that translates."""
+    documents, loaded = parallel_documents((4, 3, 5), seed=9), loaded_model()
+    recipe = Recipe(
+        data=DataConfig(dev=(nist_files(tmp_path, documents),)),
+        decoding=DecodingConfig(beam=beam),
+        validation=ValidationConfig(metric="bleu"),
+    )
+    dev = make_store(tmp_path / "dev", documents)
+    run = SimpleNamespace(recipe=recipe, prepared=SimpleNamespace(dev=dev), group=Group(), progress=Progress())
+    found = _validator(run, loaded, *contexts_for("own"))()
+    sources = [Document(d.id, d.source) for d in documents]
+    translated = Translator(loaded).translate_documents(sources, beam=beam)
+    texts = [sentence.text for document in translated for sentence in document.sentences]
+    first = [sentence for d in documents for sentence in d.target]
+    second = [sentence.partition(" ")[2] or sentence for sentence in first]
+    # sacrebleu's own numbers: lower case, no smoothing.
+    wanted = sacrebleu.BLEU(lowercase=True, smooth_method="none").corpus_score(texts, [first, second]).score
+    assert found.bleu == pytest.approx(wanted) and found.signature.startswith("multi-bleu|nrefs:2|case:lc|")
+
+
+def test_the_beam_of_validation_is_that_of_decoding_unless_it_has_its_own():
+    recipe = Recipe(decoding=DecodingConfig(beam=7))
+    assert recipe.validation_beam == 7
+    assert replace(recipe, validation=ValidationConfig(beam=1)).validation_beam == 1
 
 
 # ---- a part of a corpus ----
