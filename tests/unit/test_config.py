@@ -40,6 +40,8 @@ def test_an_empty_recipe_is_all_defaults(tmp_path):
 def test_every_recipe_that_comes_along_loads(name):
     recipe = load_recipe(name)
     assert recipe.data.documents and recipe.data.dev
+    for step in (recipe.sentence, recipe.document):
+        assert step.warmup <= step.updates / 2  # it leaves its warm-up
 
 
 def test_own_recipes_go_by_name_and_write_where_the_user_is(tmp_path, monkeypatch):

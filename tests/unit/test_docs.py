@@ -57,6 +57,15 @@ def test_every_recipe_of_the_docs_is_read_strictly(page):
             from_table(Recipe, tomllib.loads(block), page.name)
 
 
+@pytest.mark.parametrize("page", [page for page in PAGES if page.parent != ROOT], ids=lambda page: page.name)
+def test_every_recipe_of_the_docs_leaves_its_warm_up(page):
+    for block in blocks(page, "toml"):
+        if not block.startswith("documents ="):
+            recipe = from_table(Recipe, tomllib.loads(block), page.name)
+            assert recipe.sentence.warmup <= recipe.sentence.updates / 2
+            assert recipe.document.warmup <= recipe.document.updates / 2
+
+
 def test_every_key_of_a_recipe_is_documented_with_its_default():
     page = (ROOT / "docs" / "recipes.md").read_text(encoding="utf-8")
 
