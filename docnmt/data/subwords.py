@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import sentencepiece
 
@@ -250,6 +251,10 @@ def train_subwords(lines: Callable[[], Iterable[str]], config: SubwordConfig, se
 
 
 def _run_trainer(lines: Iterable[str], config: SubwordConfig, size: int, seed: int, model: io.BytesIO) -> None:
+    # Options that are as SentencePiece has them are left to it: it would write them into the model.
+    options: dict[str, Any] = {"normalization_rule_name": "nmt_nfkc_cf"} if config.lowercase else {}
+    if config.tokenised:  # else letters, digits and marks are parted
+        options |= {"split_by_unicode_script": False, "split_by_number": False}
     sentencepiece.set_random_generator_seed(seed)
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(lines),
@@ -262,14 +267,12 @@ def _run_trainer(lines: Iterable[str], config: SubwordConfig, size: int, seed: i
         shuffle_input_sentence=True,
         train_extremely_large_corpus=False,
         hard_vocab_limit=False,
-        normalization_rule_name="nmt_nfkc_cf" if config.lowercase else "nmt_nfkc",
-        split_by_unicode_script=not config.tokenised,  # else letters, digits and marks are parted here
-        split_by_number=not config.tokenised,
         pad_id=PAD,
         bos_id=BOS,
         eos_id=EOS,
         unk_id=UNK,
         minloglevel=2,
+        **options,
     )
 
 

@@ -64,7 +64,9 @@ OTHER_CHOICE = {
     "positions": "marian",
     "search": "marian",
     "representation": "encoder",
+    "mark": "prefix",
     "base_dropout": 0.2,
+    "embedding_dropout": 0.2,
 }
 STARTS = {"model": "zero", "context": "sentence"}
 
@@ -117,10 +119,13 @@ def test_a_run_changes_with_every_setting_that_determines_it_and_with_no_other(n
 
 def test_where_translations_decide_how_they_are_made_matters():
     by_bleu = Recipe(validation=ValidationConfig(metric="bleu"))
-    wider = replace(by_bleu, validation=ValidationConfig(metric="bleu", beam=4))
+    wider = replace(by_bleu, validation=ValidationConfig(metric="bleu", beam=7))
+    same = replace(by_bleu, validation=ValidationConfig(metric="bleu", beam=by_bleu.decoding.beam))
+    as_decoded = replace(by_bleu, decoding=DecodingConfig(beam=5))
     longer = replace(by_bleu, decoding=DecodingConfig(length_penalty=1.0))
     for run in (sentence_run, document_run):
-        assert len({json.dumps(run(each).identity(KEYS), sort_keys=True) for each in (by_bleu, wider, longer)}) == 3
+        found = [run(each).identity(KEYS) for each in (by_bleu, same, wider, as_decoded, longer)]
+        assert len({json.dumps(each, sort_keys=True) for each in found}) == 4 and found[0] == found[1]
 
 
 def test_another_base_is_another_run():
