@@ -37,7 +37,7 @@ class SubwordConfig:
     sample: int = 1_000_000  # train on at most so many lines, drawn at random
     character_coverage: float = 0.9995  # share of characters with a piece of their own; the rest is spelt in bytes
     lowercase: bool = False  # both languages in lower case, also what is translated
-    tokenised: bool = False  # the corpora are, with spaces between words and marks: pieces end at spaces alone
+    tokenized: bool = False  # the corpora are, with spaces between words and marks: pieces end at spaces alone
     source_model: str = ""  # an existing SentencePiece model instead of training one
     target_model: str = ""
 

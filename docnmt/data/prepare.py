@@ -120,7 +120,7 @@ def _train_both(recipe: Recipe, paths: list[Path], on_bad: OnBad, progress: Prog
             yield from progress.track(sentences_of(documents, side), f"read {side} for {name}", unit="sentences")
 
     config = recipe.subwords
-    if config.tokenised:
+    if config.tokenized:
         for side in ("source", "target"):
             _check_tokenised(islice(lines((side,), "marks"), 1000), side)
     sets = (
@@ -142,7 +142,7 @@ def _check_tokenised(sentences: Iterable[str], side: str) -> None:
     ends = [sentence[-2:] for sentence in sentences if sentence[-1:] in ".?!,;:" and len(sentence) > 1]
     if sum(end[0].isalnum() for end in ends) > len(ends) / 2:
         raise DocnmtError(
-            f"subwords.tokenised: the {side} corpora are not, marks stick to their words\n"
+            f"subwords.tokenized: the {side} corpora are not, marks stick to their words\n"
             "  Tokenise them, or set it to false."
         )
 

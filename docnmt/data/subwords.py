@@ -253,7 +253,7 @@ def train_subwords(lines: Callable[[], Iterable[str]], config: SubwordConfig, se
 def _run_trainer(lines: Iterable[str], config: SubwordConfig, size: int, seed: int, model: io.BytesIO) -> None:
     # Options that are as SentencePiece has them are left to it: it would write them into the model.
     options: dict[str, Any] = {"normalization_rule_name": "nmt_nfkc_cf"} if config.lowercase else {}
-    if config.tokenised:  # else letters, digits and marks are parted
+    if config.tokenized:  # else letters, digits and marks are parted
         options |= {"split_by_unicode_script": False, "split_by_number": False}
     sentencepiece.set_random_generator_seed(seed)
     sentencepiece.SentencePieceTrainer.train(

@@ -43,7 +43,7 @@ PAPER: Table = {
 }
 
 _SILENT: Table = {
-    "subwords": {"lowercase": True, "tokenised": True},
+    "subwords": {"lowercase": True, "tokenized": True},
     "model": {
         "dropout": 0.1,
         "activation": "relu",
@@ -54,6 +54,7 @@ _SILENT: Table = {
     "context": {"embedding_dropout": 0.0, "residual_dropout": 0.1},
     "sentence": {"updates": 100_000, "smoothing": 0.1, "clip": 0.0},
     "document": {"updates": 100_000, "smoothing": 0.1, "clip": 0.0, "learning_rate": 0.1},
+    "evaluation": {"tokenized": True},
 }
 
 

@@ -334,4 +334,5 @@ def _validator(run: Run, loaded: LoadedModel, rule: ContextRule | None, foreign:
         beam=recipe.validation_beam,
         batch_tokens=recipe.decoding.batch_tokens,
         group=run.group,
+        tokenized=recipe.evaluation.tokenized,
     ).validate

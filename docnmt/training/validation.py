@@ -64,10 +64,12 @@ class Validator:
         beam: int,
         batch_tokens: int,
         group: Group,
+        tokenized: bool = False,
     ):
         self.loaded, self.dev, self.test = loaded, dev, test
         self.rule, self.foreign = rule, foreign  # as in training
         self.decode, self.beam, self.batch_tokens, self.group = decode, beam, batch_tokens, group
+        self.tokenized = tokenized  # the dev documents are, and keep the tokens that they have
 
     def validate(self) -> Validation:
         model = self.loaded.model
@@ -109,6 +111,6 @@ class Validator:
         outputs: list[list[str]] = [[] for _ in sources]
         for rank, share in enumerate(shares):
             outputs[rank :: self.group.size] = share
-        metric = make_metric("multi-bleu", language=self.loaded.card.target_language)
+        metric = make_metric("multi-bleu", language=self.loaded.card.target_language, tokenized=self.tokenized)
         texts = [sentence for document in outputs for sentence in document]
         return metric.score(metric.statistics(texts, self.test.references).sum(axis=0)), metric.signature

@@ -34,7 +34,7 @@ def test_lower_case_is_for_both_ways():
 
 def test_tokens_are_cut_at_spaces_alone_where_the_corpora_are_tokenised():
     text = ["x86_64 don't a.m. "] * 50
-    assert "\u2581a.m." in small_subwords(text, 300, tokenised=True).all_pieces()
+    assert "\u2581a.m." in small_subwords(text, 300, tokenized=True).all_pieces()
     assert "\u2581a.m." not in small_subwords(text, 290).all_pieces()
 
 
