@@ -86,7 +86,7 @@ void int8_product(const matrix *by, const float *x, long stride, long rows, long
     for (long at = 0; at < outputs; at += PANELS * COLUMNS)
         for (long r = 0; r < rows; r += ROWS) {
             long some = rows - r < ROWS ? rows - r : ROWS;
-            tile(bytes + r * inputs, by->panels + at * inputs, inputs, some, (outputs - at + COLUMNS - 1) / COLUMNS, sums);
+            tile(bytes + r * inputs, by->panels + at * inputs, inputs, (outputs - at + COLUMNS - 1) / COLUMNS, sums);
             finish(by, sums, some, at, scales + r, zeros + r, how, out + r * outputs);
         }
 }

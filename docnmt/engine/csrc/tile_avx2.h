@@ -30,8 +30,7 @@ static inline __m256i add_products(__m256i sums, __m256i a0, __m256i a1, __m256i
 
 /* A tile's sums, [ROWS, COLUMNS]: ROWS quantized rows with a panel. Each sum has a name, so that all of them stay in
    registers. */
-static __attribute__((noinline)) void tile(const uint8_t *a, const int8_t *panel, long inputs, long rows, long panels,
-                                           int32_t *sums) {
+static __attribute__((noinline)) void tile(const uint8_t *a, const int8_t *panel, long inputs, long panels, int32_t *sums) {
     __m256i low0 = {}, high0 = {}, low1 = {}, high1 = {}, low2 = {}, high2 = {}, low3 = {}, high3 = {};
     for (const uint8_t *end = a + inputs; a < end; a += DEPTH, panel += DEPTH * COLUMNS) {
         __m256i w[4];
