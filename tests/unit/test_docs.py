@@ -92,9 +92,33 @@ def toml_value(value) -> str:
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "LOG.md", ROOT / "CHANGELOG.md"], ids=lambda page: page.name)
+OTHERS = [ROOT / name for name in ("LOG.md", "CHANGELOG.md", "CONTRIBUTING.md")]
+
+
+@pytest.mark.parametrize("page", [*PAGES, *OTHERS], ids=lambda page: page.name)
 def test_pages_are_finished_and_their_links_lead_somewhere(page):
     text = page.read_text(encoding="utf-8")
     assert "{{" not in text
     for target in re.findall(r"\]\(([^)#]+)\)", text):
         assert target.startswith("http") or (page.parent / target).exists(), target
+
+
+def test_what_runs_elsewhere_is_what_make_runs():
+    """CI calls the README's two commands; before a commit the checks of `make test` run, as the Makefile has them."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    checks = re.search(r"^test: .*?\n\n", makefile, re.S | re.M)
+    assert checks
+    hooks = re.findall(r"entry: (.*)", (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
+    assert len(hooks) == checks[0].count("$(BIN)/")
+    for hook in hooks:
+        command = hook.removeprefix("env ").replace(".venv/bin/", "$(BIN)/").replace(" --force-exclude", "")
+        assert command in checks[0], hook
+    workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
+    assert "run: make test\n" in workflow and "run: make demo " in workflow
+
+
+@pytest.mark.parametrize(
+    "path", re.findall(r"`((?:docnmt|tests)/[\w/.]+)`", (ROOT / "CONTRIBUTING.md").read_text("utf-8"))
+)
+def test_files_that_contributors_are_sent_to_are_there(path):
+    assert (ROOT / path).exists()
