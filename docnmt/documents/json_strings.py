@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.lines import decoded
+from docnmt.documents.inline import Change, Splice
 from docnmt.documents.messages import Message, message
 from docnmt.documents.segment import Room, Segment
 
@@ -83,7 +84,7 @@ class JsonStrings:
         return string.is_note or string.key.startswith("@")
 
     def write(self, translations: Sequence[Segment]) -> bytes:
-        edits: list[tuple[int, int, str]] = []
+        changes: list[Change[str]] = []
         start = 0
         for string, old in self._messages():
             stop = start + len(old.segments)
@@ -92,27 +93,23 @@ class JsonStrings:
             if self._icu and "'{" not in old.text:
                 new = new.replace("'{", "''{")  # ICU takes one apostrophe before a brace for a quote
             if new != old.text:
-                edits.append((string.start, string.end, self._literal(new, self._text[string.start : string.end])))
+                literal = self._literal(new, self._text[string.start : string.end])
+                changes.append(Change(string.start, string.end, (literal,)))
         if start != len(translations):
             raise ValueError(f"{len(translations)} translations for {start} segments")
-        if not edits:
+        if not changes:
             return self._data
-        edits += self._locale()
-        pieces: list[str] = []
-        end = 0
-        for first, last, written in sorted(edits):
-            pieces += self._text[end:first], written
-            end = last
-        return self._encoding.encoded("".join([*pieces, self._text[end:]]))
+        changes += self._locale()
+        return self._encoding.encoded(Splice(self._text, changes).whole())
 
-    def _locale(self) -> Iterator[tuple[int, int, str]]:
+    def _locale(self) -> Iterator[Change[str]]:
         """ARB: the language that a file says it is in is the target's now."""
         source, target = (language.replace("-", "_") for language in self._languages)
         for string in _Layout(self._text).strings():
             if target and string.depth == 1 and string.key == "@@locale":
                 old = json.loads(self._text[string.start : string.end]).replace("-", "_")
                 if not source or old.partition("_")[0].lower() == source.partition("_")[0].lower():
-                    yield string.start, string.end, self._literal(target, "")
+                    yield Change(string.start, string.end, (self._literal(target, ""),))
 
     def _literal(self, text: str, old: str) -> str:
         literal = json.dumps(text, ensure_ascii=self._ascii)

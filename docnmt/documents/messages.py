@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from docnmt.documents.inline import Change, Splice
 from docnmt.documents.nesting import paired, with_marks
 from docnmt.documents.segment import Mark, Segment
 
@@ -36,8 +37,8 @@ _FULL_LINE = 40
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
-    """A run of the string that is a segment."""
+class _Line:
+    """A part of the string that is a segment."""
 
     start: int
     end: int
@@ -50,33 +51,31 @@ class Message:
     """A string and the segments in it."""
 
     text: str
-    pieces: tuple[_Piece, ...]
+    lines: tuple[_Line, ...]
 
     @property
     def segments(self) -> tuple[Segment, ...]:
-        return tuple(piece.segment for piece in self.pieces)
+        return tuple(line.segment for line in self.lines)
 
     def written(self, translations: Sequence[Segment]) -> str:
         """The string with these in place of its segments."""
-        result: list[str] = []
-        end = 0
-        for piece, new in zip(self.pieces, translations, strict=True):
-            result.append(self.text[end : piece.start])
-            unchanged = (new.text, new.marks) == (piece.segment.text, piece.segment.marks)
-            result.append(self.text[piece.start : piece.end] if unchanged else _written(new, piece.entities))
-            end = piece.end
-        return "".join([*result, self.text[end:]])
+        changes = [
+            Change(line.start, line.end, (_written(new, line.entities),))
+            for line, new in zip(self.lines, translations, strict=True)
+            if not new.reads_as(line.segment)
+        ]
+        return Splice(self.text, changes).whole() if changes else self.text
 
 
 def message(text: str, *, translate: bool = True) -> Message:
-    pieces: list[_Piece] = []
+    lines: list[_Line] = []
     start = 0
     for found in _BREAK.finditer(text):
         if not _goes_on(text, start, found):
-            _add_piece(pieces, text, start, found.start(), translate)
+            _add_line(lines, text, start, found.start(), translate)
             start = found.end()
-    _add_piece(pieces, text, start, len(text), translate)
-    return Message(text, tuple(pieces))
+    _add_line(lines, text, start, len(text), translate)
+    return Message(text, tuple(lines))
 
 
 def _goes_on(text: str, start: int, found: re.Match[str]) -> bool:
@@ -87,14 +86,14 @@ def _goes_on(text: str, start: int, found: re.Match[str]) -> bool:
     return long and found[0].lstrip(" ") == "\n" and text[at - 1] not in ".!?:;" and following.islower()
 
 
-def _add_piece(pieces: list[_Piece], text: str, start: int, end: int, translate: bool) -> None:
+def _add_line(lines: list[_Line], text: str, start: int, end: int, translate: bool) -> None:
     while start < end and text[start].isspace():
         start += 1
     while end > start and text[end - 1].isspace():
         end -= 1
     plain, marks, entities = _plain(text[start:end])
     if _LETTER.search(_NO_TEXT.sub("", plain)) and not _ADDRESS.fullmatch(plain):
-        pieces.append(_Piece(start, end, Segment(plain, marks, translate), entities))
+        lines.append(_Line(start, end, Segment(plain, marks, translate), entities))
 
 
 def _plain(raw: str) -> tuple[str, tuple[Mark, ...], dict[int, str]]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from docnmt.base.errors import DocnmtError
+from docnmt.documents.inline import Change, Splice
 from docnmt.documents.messages import Message, message
 from docnmt.documents.plural_forms import PluralForms
 from docnmt.documents.segment import Room, Segment
@@ -230,8 +231,6 @@ def _columns(text: str) -> int:
 # The segments are the msgids, in the order of the file. Those translated already are read as context and stay. A
 # translation that equals the message is not written: gettext shows the message itself where there is none.
 
-Edit = tuple[int, int, str]  # what stands from here to there becomes this
-
 
 @dataclass(frozen=True, slots=True)
 class _Item:
@@ -277,7 +276,7 @@ class PoFile:
         )
 
     def write(self, translations: Sequence[Segment]) -> bytes:
-        edits: list[Edit] = []
+        edits: list[Change[str]] = []
         start = 0
         for item in self._items():
             new: list[str] = []
@@ -290,29 +289,29 @@ class PoFile:
         if not edits:
             return self._data
         edits += self._header_edits()
-        return self._encoded(_edited(self._text, sorted(edits, key=lambda edit: edit[:2])))
+        return self._encoded(Splice(self._text, edits).whole())
 
-    def _entry_edits(self, item: _Item, new: list[str]) -> list[Edit]:
+    def _entry_edits(self, item: _Item, new: list[str]) -> list[Change[str]]:
         entry = item.entry
-        edits: list[Edit] = []
+        edits: list[Change[str]] = []
         if not entry.fuzzy:
             if entry.flags:
-                edits.append((entry.flags.start(), entry.flags.start() + 2, "#, fuzzy,"))
+                edits.append(Change(entry.flags.start(), entry.flags.start() + 2, ("#, fuzzy,",)))
             else:
                 at = entry.previous if entry.previous >= 0 else entry.start
-                edits.append((at, at, f"#, fuzzy{self._newline}"))
+                edits.append(Change(at, at, (f"#, fuzzy{self._newline}",)))
         forms = self._forms if item.plural else None
         end = entry.start
         for number, string in entry.forms.items():
             if forms and number >= forms.count and not string.text and number:
-                edits.append((end, string.end, ""))  # a form of the template's, which this language has not
+                edits.append(Change(end, string.end, ()))  # a form of the template's, which this language has not
             elif entry.fuzzy or not string.text:  # else somebody translated this form
-                edits.append((string.start, string.end, self._literal(item, new, number)))
+                edits.append(Change(string.start, string.end, (self._literal(item, new, number),)))
             end = string.end
         for number in range(forms.count if forms else 0):
             if number not in entry.forms:
                 added = f"{self._newline}{_keyword(item, number)}{self._literal(item, new, number)}"
-                edits.append((end, end, added))
+                edits.append(Change(end, end, (added,)))
         return edits
 
     def _form(self, item: _Item, new: list[str], number: int) -> str:
@@ -329,17 +328,17 @@ class PoFile:
         room = WIDTH - len(_keyword(item, number))
         return literal(self._form(item, new, number), room, self._wrap, self._newline)
 
-    def _header_edits(self) -> list[Edit]:
+    def _header_edits(self) -> list[Change[str]]:
         """The language, and in a template the charset, which the translation needs to be read at all."""
         if self._header is None:
             return []
         string = self._header.forms[min(self._header.forms)]
-        edits: list[Edit] = []
+        edits: list[Change[str]] = []
         charset, language = "charset=CHARSET", r'(?<=["n])Language: *(?=\\n)'
         for pattern, value in ((charset, "charset=UTF-8"), (language, f"Language: {self._language}")):
             found = re.compile(pattern).search(self._text, string.start, string.end)
             if found and (pattern is charset or self._language):
-                edits.append((found.start(), found.end(), value))
+                edits.append(Change(*found.span(), (value,)))
         return edits
 
     def _encoded(self, text: str) -> bytes:
@@ -365,15 +364,6 @@ def _keyword(item: _Item, number: int) -> str:
 
 def _placeholders(text: str) -> int:
     return text.count("%") + text.count("{")
-
-
-def _edited(text: str, edits: list[Edit]) -> str:
-    pieces: list[str] = []
-    end = 0
-    for start, stop, new in edits:
-        pieces += text[end:start], new
-        end = stop
-    return "".join([*pieces, text[end:]])
 
 
 def read(data: bytes, name: str, languages: tuple[str, str]) -> PoFile:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.lines import decoded
+from docnmt.documents.inline import Change, Splice
 from docnmt.documents.layout import columns, cut, width
 from docnmt.documents.nesting import paired, with_marks
 from docnmt.documents.segment import Mark, Room, Segment
@@ -266,16 +267,12 @@ class Subtitles:
         return True
 
     def write(self, translations: Sequence[Segment]) -> bytes:
-        pieces: list[str] = []
-        end = 0
+        changes: list[Change[str]] = []
         for run, new in zip(self.runs, translations, strict=True):
-            if (new.text, new.marks) != (run.segment.text, run.segment.marks):
-                for part, text in zip(run.parts, self._written(run, new), strict=True):
-                    pieces += self._text[end : part.start], text
-                    end = part.end
-        if not pieces:
-            return self._data
-        return self._encoding.encoded("".join([*pieces, self._text[end:]]))
+            if not new.reads_as(run.segment):
+                texts = zip(run.parts, self._written(run, new), strict=True)
+                changes += [Change(part.start, part.end, (text,)) for part, text in texts]
+        return self._encoding.encoded(Splice(self._text, changes).whole()) if changes else self._data
 
     def _written(self, run: Run, new: Segment) -> Iterator[str]:
         """What to write for each part."""

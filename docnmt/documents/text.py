@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.lines import Encoding, decoded
+from docnmt.documents.inline import Change, Splice
 from docnmt.documents.layout import columns
 from docnmt.documents.segment import Room, Segment
 from docnmt.text.scripts import unspaced
@@ -58,13 +59,12 @@ class PlainText:
         self.segments: Sequence[Segment] = [room.add(Segment(paragraph.text)) for paragraph in _paragraphs(text)]
 
     def write(self, translations: Sequence[Segment]) -> bytes:
-        pieces, end = [], 0
-        for paragraph, segment in zip(_paragraphs(self._text), translations, strict=True):
-            pieces.append(self._text[end : paragraph.start])
-            unchanged = segment.text == paragraph.text
-            pieces.append(self._text[paragraph.start : paragraph.end] if unchanged else paragraph.wrapped(segment.text))
-            end = paragraph.end
-        return self._encoding.encoded("".join([*pieces, self._text[end:]]))
+        changes = [
+            Change(paragraph.start, paragraph.end, (paragraph.wrapped(new.text),))
+            for paragraph, new in zip(_paragraphs(self._text), translations, strict=True)
+            if new.text != paragraph.text
+        ]
+        return self._encoding.encoded(Splice(self._text, changes).whole())
 
 
 def read(data: bytes, name: str, languages: tuple[str, str]) -> PlainText:
