@@ -11,7 +11,8 @@ from pathlib import Path
 from docnmt.base.errors import DocnmtError
 from docnmt.base.progress import Progress
 from docnmt.base.report import Column, Table
-from docnmt.decoding.jobs import FileJob, open_work
+from docnmt.decoding.files import FileWork
+from docnmt.decoding.jobs import FileJob, Work, open_work
 from docnmt.decoding.results import Options
 from docnmt.decoding.translator import Translator
 from docnmt.documents.segment import kind_of
@@ -56,10 +57,14 @@ def translate_files(
     that fail are left out, and told in an error at the end."""
     alone = len(paths) == 1
     outcomes = []
-    for path in paths:  # twice read is little beside translating, and what is broken shows before hours of work
+    opened = _Opened()
+    for path in paths:  # all before the first is translated: what is broken shows before hours of work
         outcomes.append(Outcome(path, kind_of(path)))
         with _noted(outcomes[-1], alone, progress):
-            _look_at(outcomes[-1], format, translator, options)
+            work = open_work(path, format, translator, options.nbest, previous)
+            outcomes[-1].kind = work.kind
+            outcomes[-1].sentences = sum(block.sentences for block in work.blocks())
+            opened.keep(path, work)
     total = sum(outcome.sentences for outcome in outcomes if not outcome.error)
     try:
         with progress.bar("translate", total, "sentences") as tick:
@@ -75,7 +80,7 @@ def translate_files(
                 for path, outcome in good.items():
                     started = time.monotonic()
                     with _noted(outcome, alone, progress):
-                        job.translate(path, paths[path], format)
+                        job.translate(path, paths[path], format, opened.pop(path))
                     outcome.seconds = time.monotonic() - started
             job.finish()
     except KeyboardInterrupt:
@@ -100,10 +105,20 @@ def _take_over(done: Done, job: FileJob) -> None:
     job.kept.append(done.parts)
 
 
-def _look_at(outcome: Outcome, format: str, translator: Translator, options: Options) -> None:
-    work = open_work(outcome.path, format, translator, options.nbest)
-    outcome.kind = work.kind
-    outcome.sentences = sum(block.sentences for block in work.blocks())
+class _Opened:
+    """Files that were read to count their sentences, kept so that they are not read twice: as many as take little."""
+
+    def __init__(self) -> None:
+        self._left = 8 << 20  # bytes of files; what is read of them takes up to twelve times as much
+        self._files: dict[str, FileWork] = {}
+
+    def keep(self, path: str, work: Work) -> None:
+        if isinstance(work, FileWork) and work.size <= self._left:
+            self._left -= work.size
+            self._files[path] = work
+
+    def pop(self, path: str) -> FileWork | None:
+        return self._files.pop(path, None)
 
 
 @contextmanager

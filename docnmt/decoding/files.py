@@ -118,7 +118,9 @@ class FileWork:
 
     def __init__(self, path: str, languages: tuple[str, str], previous: Sequence[str] = ()):
         self.kind, self.previous = kind_of(path), previous
-        self.file = FileSentences(read_bytes(path), path, languages)
+        data = read_bytes(path)
+        self.size = len(data)
+        self.file = FileSentences(data, path, languages)
 
     def blocks(self) -> Iterator[SentenceBlock]:
         return (SentenceBlock(self.file, places, self.previous) for places in self.file.blocks())

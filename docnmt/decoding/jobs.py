@@ -230,8 +230,8 @@ class FileJob:
         self.previous = previous  # sentences before each file
         self.kept: list[Path] = []  # the blocks of files that are done
 
-    def translate(self, path: str, out: Path, format: str = "") -> None:
-        work = open_work(path, format, self.translator, self.options.nbest, self.previous)
+    def translate(self, path: str, out: Path, format: str = "", work: Work | None = None) -> None:
+        work = work or open_work(path, format, self.translator, self.options.nbest, self.previous)
         key = _key(path, work.kind, self.options, self.model_key, self.previous)
         parts = out.with_name(out.name + ".parts") / key
         parts.mkdir(parents=True, exist_ok=True)
