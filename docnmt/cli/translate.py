@@ -43,7 +43,9 @@ def add(verbs: Verbs) -> None:
         "between documents, other formats are told by their content.",
     )
     translate.add_argument("model", metavar="MODEL")
-    translate.add_argument("files", nargs="*", default=["-"], metavar="FILE", help="- or nothing: standard input")
+    translate.add_argument(
+        "files", nargs="*", default=["-"], metavar="FILE", help="or a folder; - or nothing: standard input"
+    )
     translate.add_argument("-o", "--output", default="", metavar="OUT", help="a file, or a folder for several files")
     translate.add_argument("--format", default="", help="of the input, where content does not tell it")
     translate.add_argument("--beam", type=int, help="hypotheses a sentence; 1 is greedy (default: the model's)")
@@ -77,7 +79,7 @@ def run_translate(options: argparse.Namespace) -> None:
     from docnmt.base.progress import Progress
     from docnmt.decoding.file_batch import translate_files
     from docnmt.decoding.files import FileMachine, languages_of
-    from docnmt.decoding.jobs import count_sentences, is_corpus, output_paths, read_previous, translate_stream
+    from docnmt.decoding.jobs import count_sentences, in_folders, output_paths, read_previous, translate_stream
     from docnmt.decoding.terms import Glossary
     from docnmt.decoding.translator import load
     from docnmt.documents.segment import PACKED, kind_of
@@ -102,23 +104,27 @@ def run_translate(options: argparse.Namespace) -> None:
         nbest=options.nbest,
         shortlist=options.shortlist,
     )
-    with_layout = [file for file in options.files if not is_corpus(file, options.format)]
+    files, left_out = in_folders(options.files)
+    with_layout = [file for file in files if kind_of(file) and not options.format]
     if with_layout and options.nbest > 1:
         raise DocnmtError(f"{with_layout[0]}: a file keeps one translation\n  --nbest goes with lines: --format text.")
-    if options.previous and len(options.files) > 1:
+    if options.previous and len(files) > 1:
         raise DocnmtError("--previous stands before one file\n  Translate the files one by one.")
     previous = read_previous(options.previous, translator) if options.previous else ()
     progress = Progress()
     progress.say(f"decoding with {translator.way(chosen)}")
+    if left_out:
+        progress.say(f"left out, of kinds that are not read: {len(left_out):,} files, such as {left_out[0]}")
     with _terms_told(translator, options.glossary_report, progress) if glossary else nullcontext():
         if options.output:
-            if "-" in options.files:
+            if "-" in files:
                 raise DocnmtError("-o goes with named files\n  Name an input file, or send standard output to a file.")
-            paths, key = output_paths(options.files, options.output), model_key(options.model)
+            into_folder = any(map(os.path.isdir, options.files))
+            paths, key = output_paths(files, options.output, into_folder), model_key(options.model)
             share_out = _shared(options, chosen, key, progress) if options.on else None
             translate_files(translator, chosen, paths, options.format, key, progress, previous, share_out)
         elif with_layout:
-            if len(options.files) > 1 or kind_of(with_layout[0]) in PACKED:
+            if len(files) > 1 or kind_of(with_layout[0]) in PACKED:
                 raise DocnmtError(
                     f"{with_layout[0]}: its translation needs a place\n  Name a file or a folder with -o."
                 )
@@ -128,9 +134,9 @@ def run_translate(options: argparse.Namespace) -> None:
             sys.stdout.flush()
             sys.stdout.buffer.write(translated)
         else:
-            total = None if "-" in options.files else count_sentences(options.files, options.format)
+            total = None if "-" in files else count_sentences(list(files), options.format)
             with progress.bar("translate", total, "sentences") as tick:
-                for path in options.files:
+                for path in files:
                     translate_stream(translator, path, sys.stdout, chosen, options.format, tick, previous)
 
 

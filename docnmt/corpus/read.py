@@ -259,7 +259,22 @@ def _two_file_format(files: Sequence[InputFile]) -> str:
     heads = [file.head() for file in files]
     if found := _markup_format(heads[0]):
         return found
+    both = [_both_sides(head) for head in heads]
+    if both[0] and both[0] == both[1]:  # whole lines with ids and tabs would pass for sentences
+        raise DocnmtError(
+            f"{files[0].name} and {files[1].name}: are {both[0]}, which has both sides in one file\n"
+            "  Name one of them; or, if these are the two sides of a corpus, name the format: --format text."
+        )
     return "lines" if all(text.SENTENCE_END in head for head in heads) else "text"
+
+
+def _both_sides(head: str) -> str:
+    """The format of a file that has three columns in each of its first lines, or is otherwise one with both sides."""
+    lines = _first_lines(head)
+    for name, separator in (("tsv", "\t"), ("bars", tabular.BARS)):
+        if lines and all(line.count(separator) == 2 for line in lines):
+            return name
+    return _other_format(head)
 
 
 def source_format(file: InputFile) -> str:

@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Protocol
@@ -25,7 +25,7 @@ from docnmt.decoding.files import FileWork, languages_of
 from docnmt.decoding.results import Options, TranslatedDocument
 from docnmt.decoding.translator import Translator
 from docnmt.document import Document
-from docnmt.documents.segment import is_document
+from docnmt.documents.segment import KINDS, is_document, kind_of
 from docnmt.documents.translate import FileSentences, read_bytes
 
 BLOCK = 2048  # sentences
@@ -46,6 +46,8 @@ Render = Callable[[Placed, TranslatedDocument], Iterable[str]]
 
 def read_placed(path: str, format: str) -> tuple[str, Iterator[Placed]]:
     """The format and the documents of a file; plain text keeps its empty lines, which part documents."""
+    if not format:
+        is_document(path)  # which tells of kinds that are not read
     name = format or detect_source_format(path)
     if name == "text":
         return name, _placed_text(path)
@@ -284,17 +286,34 @@ def _key(path: str, format: str, options: Options, model_key: str, previous: Seq
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def output_paths(files: list[str], out: str) -> dict[str, Path]:
-    """Where each file's translation goes: one file to `out` itself, several into the folder `out`."""
-    if len(files) == 1 and not Path(out).is_dir() and not out.endswith(os.sep):
-        paths = {files[0]: Path(out)}
-        folder = Path(out).parent
+def in_folders(given: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+    """The files that are given, each with its name in an output folder, and of folders what is in them at any depth;
+    and those in folders that are left out, as no reader knows their kind."""
+    found: dict[str, str] = {}
+    left_out: list[str] = []
+    for name in given:
+        if not os.path.isdir(name):
+            if name in found:
+                raise DocnmtError(f"{name}: is given twice\n  Give it once.")
+            found[name] = Path(name).name.removesuffix(".gz")
+            continue
+        inside = sorted(path for path in Path(name).rglob("*") if path.is_file())
+        visible = [path for path in inside if not any(p.startswith(".") for p in path.relative_to(name).parts)]
+        known = {str(path): str(path.relative_to(name)) for path in visible if kind_of(path.name)}
+        if not known:
+            raise DocnmtError(f"{name}: no file in this folder is of a kind that is read\n  Known: {', '.join(KINDS)}.")
+        found |= known
+        left_out += (str(path) for path in visible if str(path) not in known)
+    return found, left_out
+
+
+def output_paths(files: Mapping[str, str], out: str, into_folder: bool = False) -> dict[str, Path]:
+    """Where each file's translation goes: one file to `out` itself, several into the folder `out` under the names they
+    come with."""
+    if len(files) == 1 and not into_folder and not Path(out).is_dir() and not out.endswith(os.sep):
+        paths = {file: Path(out) for file in files}
     else:
-        paths = {file: Path(out) / Path(file).name.removesuffix(".gz") for file in files}
-        folder = Path(out)
-    if len(paths) < len(files):
-        twice = next(file for file in files if files.count(file) > 1)
-        raise DocnmtError(f"{twice}: is given twice\n  Give it once.")
+        paths = {file: Path(out) / name for file, name in files.items()}
     first: dict[Path, str] = {}
     for file, path in paths.items():
         if path in first:
@@ -302,7 +321,8 @@ def output_paths(files: list[str], out: str) -> dict[str, Path]:
                 f"{first[path]} and {file} would both be written to {path}\n  Translate them into different folders."
             )
         first[path] = file
-    folder.mkdir(parents=True, exist_ok=True)
+    for path in paths.values():
+        path.parent.mkdir(parents=True, exist_ok=True)
     inputs = {_identity(file): file for file in files}
     for file, path in paths.items():
         clash = inputs.get(_identity(path)) if path.exists() else None

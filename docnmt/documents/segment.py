@@ -105,10 +105,21 @@ KINDS: dict[str, str] = {
     ".po": "po",
     ".pot": "po",
     ".json": "json_strings",
+    ".arb": "json_strings",
     ".srt": "subtitles",
     ".vtt": "subtitles",
 }
-_FOREIGN = (".doc", ".pdf", ".rtf", ".xls", ".xlsx", ".ppt", ".pptx", ".ods", ".odp", ".pages", ".mobi", ".azw3")
+# Kinds that are not read, by what to do instead. As lines of text they would lose their keys, or their markup.
+_FOREIGN = {
+    ".doc .pdf .rtf .xls .xlsx .ppt .pptx .ods .odp .pages .mobi .azw3 .tex .rst .adoc .org .fb2": (
+        "Save it as .docx, .odt, .html or .txt."
+    ),
+    ".yaml .yml .toml .ini .properties .strings .stringsdict .resx .resw .ts .csv .php .ftl": (
+        "Export its texts as .po, .xliff or .json; or have its lines translated as sentences: --format text."
+    ),
+    ".ass .ssa .sub .sbv .ttml .dfxp .smi": "Save the subtitles as .srt or .vtt.",
+}
+_REMEDIES = {suffix: remedy for suffixes, remedy in _FOREIGN.items() for suffix in suffixes.split()}
 PACKED = ("epub", "docx", "odt")  # no text to look at on a terminal
 
 
@@ -118,8 +129,8 @@ def kind_of(name: str) -> str:
 
 
 def is_document(name: str) -> bool:
-    if name.lower().endswith(_FOREIGN):
-        raise DocnmtError(f"{name}: not a kind of file that is read\n  Save it as .docx, .odt, .html or .txt.")
+    if remedy := _REMEDIES.get(PurePath(name).suffix.lower()):
+        raise DocnmtError(f"{name}: not a kind of file that is read\n  {remedy}")
     return bool(kind_of(name))
 
 

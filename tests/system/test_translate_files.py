@@ -130,6 +130,8 @@ def test_a_batch_goes_on_past_broken_files(model, letter, sentences, tmp_path):
         "empty.txt": b"",
         "zeros.txt": b"\0\0\0",
         "lines.fr": "".join(f"{s}\n" for s in sentences[:2]).encode(),
+        "paper.pdf": b"%PDF-1.4",
+        "app.yaml": b"title: Bonjour\n",
     }
     folder, out = tmp_path / "in", tmp_path / "out"
     folder.mkdir()
@@ -142,7 +144,7 @@ def test_a_batch_goes_on_past_broken_files(model, letter, sentences, tmp_path):
     done = command("translate", model, *(folder / name for name in names), letter, "-o", out)
     assert time.monotonic() - started < 30
     assert done.code == 2 and "Traceback" not in done.err
-    assert "4 of 8 files could not be translated" in done.err
+    assert "6 of 10 files could not be translated" in done.err
     assert sorted(path.name for path in out.iterdir()) == ["empty.txt", "good.txt", "letter.txt", "lines.fr"]
     assert (out / "letter.txt").read_bytes().decode() == command("translate", model, letter).out
     for name, said in {
@@ -150,10 +152,30 @@ def test_a_batch_goes_on_past_broken_files(model, letter, sentences, tmp_path):
         "zeros.txt": "zero bytes",
         "huge.txt": "more than 256 MB",
         "missing.txt": "no such file",
+        "paper.pdf": "not a kind of file that is read",
+        "app.yaml": "not a kind of file that is read",
         "letter.txt": "text",
         "lines.fr": "text",
     }.items():
         assert said in table(done.err, name), done.err
+
+
+def test_a_folder_is_translated_into_a_folder(model, letter, sentences, tmp_path):
+    folder = tmp_path / "in"
+    (folder / "deep" / ".hidden").mkdir(parents=True)
+    (folder / "one.txt").write_text(f"{sentences[0]}\n")
+    (folder / "deep" / "one.md").write_text(f"# {sentences[1]}\n")
+    (folder / "deep" / "picture.png").write_bytes(b"\x89PNG")
+    (folder / "deep" / ".hidden" / "two.txt").write_text("Non.\n")
+    done = command("translate", model, folder, letter, "-o", tmp_path / "out")
+    assert done.code == 0, done.err
+    found = sorted(str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*.*"))
+    assert found == ["deep/one.md", "letter.txt", "one.txt"]
+    assert (tmp_path / "out" / "one.txt").read_text() == command("translate", model, folder / "one.txt").out
+    assert "left out" in done.err and "picture.png" in done.err
+    (folder / "one.txt").unlink()
+    assert command("translate", model, folder, "-o", tmp_path / "again").code == 0
+    assert (tmp_path / "again" / "deep" / "one.md").exists()
 
 
 def test_a_file_that_fails_while_it_is_translated(model, letter, tmp_path, monkeypatch):

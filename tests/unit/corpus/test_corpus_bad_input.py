@@ -528,3 +528,16 @@ def test_an_empty_source_sentence_keeps_its_place_when_only_the_source_is_read(t
     (tmp_path / "x").write_text(text, encoding="utf-8")
     (document,) = read_source(str(tmp_path / "x"))
     assert document.sentences == ("un", "", "deux")
+
+
+@pytest.mark.parametrize(
+    ("format", "line"), [("tsv", "d1\tUn mot.\tA word.\n"), ("bars", "d1 ||| Un mot. ||| A word.\n")]
+)
+def test_two_files_with_both_sides_each_are_no_sides(tmp_path: Path, format: str, line: str) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).write_text(line * 3)
+    files = CorpusFiles(source=str(tmp_path / "a"), target=str(tmp_path / "b"))
+    with pytest.raises(DocnmtError, match=rf"a and .*b: are {format}, which has both sides in one file\n  Name one"):
+        list(read_corpus(files))
+    as_text = CorpusFiles(source=files.source, target=files.target, format="text")
+    assert len(next(read_corpus(as_text))) == 3

@@ -138,3 +138,12 @@ def test_a_long_run_of_spaces_takes_no_long_time(kind):
 def test_files_that_are_not_read_are_named_as_such(name: str) -> None:
     with pytest.raises(DocnmtError, match=rf"{name}: not a kind of file that is read\n  Save it as .docx"):
         is_document(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [("a.yaml", "po, .xliff"), ("a.CSV", "--format text"), ("x.properties", ".json"), ("f.ass", ".srt")],
+)
+def test_files_with_keys_are_not_read_as_lines(name: str, remedy: str) -> None:
+    with pytest.raises(DocnmtError, match=rf"{name}: not a kind of file that is read\n  .*{remedy}"):
+        is_document(name)

@@ -182,3 +182,14 @@ def test_large_files_take_linear_time() -> None:
     start = time.perf_counter()
     assert len(texts(data)) == 2_000
     assert time.perf_counter() - start < 20
+
+
+def test_arb_tells_the_language_it_is_in_now() -> None:
+    text = '{"@@locale": "fr", "title": "Bonjour", "@title": {"description": "Une salutation"}, "fr": "Le fr"}'
+    file = read_document(text.encode(), "app_fr.arb", ("fr", "en-GB"))
+    assert [segment.text for segment in file.segments] == ["Bonjour", "Le fr"]
+    new = file.write([replace(segment, text="Hello") for segment in file.segments]).decode()
+    assert new == text.replace('"fr", "title": "Bonjour"', '"en_GB", "title": "Hello"').replace("Le fr", "Hello")
+    assert file.write(file.segments) == text.encode()
+    other = read_document(text.replace('"fr",', '"de",', 1).encode(), "app.arb", ("fr", "en"))
+    assert b'"de"' in other.write([replace(segment, text="Hello") for segment in other.segments])

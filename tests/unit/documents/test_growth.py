@@ -1,0 +1,141 @@
+"""Reading and writing take work by the size of a file, whatever is in it; and memory within limits that are stated."""
+
+from __future__ import annotations
+
+import sys
+import zipfile
+from dataclasses import replace
+from io import BytesIO
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from docnmt.base.errors import DocnmtError
+from docnmt.documents import read_document
+from docnmt.documents.segment import MAX_IN_PARAGRAPH, Room, Segment
+from docnmt.documents.translate import FileSentences
+from tests.heavy_files import HOSTILE, ORDINARY
+from tests.office_files import docx, odt, zipped
+
+SMALL = 1_600  # bytes: a square shows at twice as much, and the many shapes take no long time
+CASES = [(kind, shape) for kind, shapes in HOSTILE.items() for shape in shapes]
+
+
+# Methods of texts that go through all of a text.
+THROUGH = frozenset(
+    ["casefold", "count", "decode", "encode", "isascii", "lower", "replace", "rstrip", "split", "splitlines", "strip", "translate"]
+)
+
+
+class Steps:
+    """Counts lines that are run and calls of what is written in C; those that go through all of a text count as one
+    for every 16 characters of it."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def _line(self, frame: FrameType, event: str, argument: Any) -> Any:
+        self.count += 1
+        return self._line
+
+    def _call(self, frame: FrameType, event: str, argument: Any) -> None:
+        if event == "c_call":
+            self.count += 1
+            text = getattr(argument, "__self__", None)
+            if isinstance(text, str | bytes) and argument.__name__ in THROUGH:
+                self.count += len(text) // 16
+
+    def __enter__(self) -> Steps:
+        self._before = sys.gettrace(), sys.getprofile()
+        sys.settrace(self._line)
+        sys.setprofile(self._call)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sys.settrace(self._before[0])
+        sys.setprofile(self._before[1])
+
+
+def steps(data: bytes, name: str) -> int:
+    """Of reading it into sentences, and of writing it with all of them changed."""
+    with Steps() as counted:
+        try:
+            file = FileSentences(data, name, ("fr", "en"))
+            segments = [replace(s, text="x" + s.text) if s.translate else s for s in file.file.segments]
+            file.file.write(segments)
+        except DocnmtError:
+            pass
+    return counted.count
+
+
+@pytest.mark.parametrize(("kind", "shape"), CASES)
+def test_twice_the_size_is_twice_the_work(kind: str, shape: str) -> None:
+    make = HOSTILE[kind][shape]
+    steps(make(500), f"a.{kind}")  # what is imported and compiled the first time
+    once, twice = (steps(make(size), f"a.{kind}") for size in (SMALL, 2 * SMALL))
+    assert twice < 2.6 * once + 2_000, (once, twice)
+
+
+# ---- limits ----
+
+
+def test_a_small_archive_that_unpacks_to_much() -> None:
+    """43 KB that took 1.3 GB once."""
+    paragraph = "<w:p><w:r><w:t>a</w:t></w:r></w:p>"
+    bomb = docx(paragraph * 200_000)
+    assert len(bomb) < 50_000
+    with pytest.raises(DocnmtError, match="would unpack to"):
+        read_document(bomb, "a.docx")
+
+
+def test_text_in_an_archive_has_a_limit_and_pictures_have_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("docnmt.documents.archive.MAX_TEXT", 20_000)
+    data = odt("<text:p>Un mot.</text:p>")
+    with zipfile.ZipFile(BytesIO(data)) as archive:
+        files: dict[str, bytes | str] = {name: archive.read(name) for name in archive.namelist()}
+    with_picture = zipped({**files, "Pictures/a.png": bytes(range(256)) * 4_000})
+    assert [segment.text for segment in read_document(with_picture, "a.odt").segments] == ["Un mot."]
+    with pytest.raises(DocnmtError, match="the text in it unpacks to more than"):
+        read_document(odt("<text:p>Un mot.</text:p>" * 1_000), "a.odt")
+
+
+@pytest.mark.parametrize("kind", ["docx", "odt", "xliff", "html"])
+def test_a_paragraph_of_too_many_pieces_is_refused(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("segment", "xml", "html"):
+        monkeypatch.setattr(f"docnmt.documents.{module}.MAX_IN_PARAGRAPH", 500)
+    shape = {"docx": "looks", "odt": "spans", "xliff": "inline", "html": "pairs"}[kind]
+    with pytest.raises(DocnmtError, match=r"more than 500 (tags|elements) in one paragraph.*\n  Part it"):
+        read_document(HOSTILE[kind][shape](60_000), f"a.{kind}")
+
+
+@pytest.mark.parametrize("kind", sorted(HOSTILE))
+def test_files_of_tiny_pieces_are_refused_while_they_are_read(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("docnmt.documents.segment._ANYWAY", 100)
+    shape = {"txt": "letters", "md": "headings", "html": "paragraphs", "epub": "paragraphs", "docx": "paragraphs"}
+    shape |= {"odt": "paragraphs", "xliff": "units", "po": "messages", "json": "strings", "srt": "cues", "vtt": "cues"}
+    monkeypatch.setattr("docnmt.documents.segment._BYTES", 200)
+    with pytest.raises(DocnmtError, match="more sentences, marks or messages than a file of its size can have"):
+        FileSentences(HOSTILE[kind][shape[kind]](60_000), f"a.{kind}", ("fr", "en"))
+    assert FileSentences(ORDINARY[kind](3_000), f"a.{kind}", ("fr", "en"))
+
+
+def test_a_paragraph_of_too_many_sentences_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("docnmt.documents.segment._ANYWAY", 100)
+    with pytest.raises(DocnmtError, match=r"a\.txt: more sentences"):
+        FileSentences(b"Un. " * 200, "a.txt", ("fr", "en"))
+
+
+def test_room_counts_marks_and_characters() -> None:
+    room = Room(0, "a.x")
+    room.add(Segment("a" * 1_000_000))
+    with pytest.raises(DocnmtError, match=r"a\.x: a paragraph of more than 1,000,000 characters: 'aaa"):
+        room.add(Segment("a" * 1_000_001))
+    assert MAX_IN_PARAGRAPH == 50_000
+
+
+def test_deep_lists_of_markdown_are_text_below_a_hundred() -> None:
+    file = read_document(b"- " * 150 + b"mot\n", "a.md")
+    (segment,) = file.segments
+    assert segment.text == "- " * 50 + "mot"
+    assert file.write(file.segments) == b"- " * 150 + b"mot\n"
