@@ -1,6 +1,7 @@
 # make demo   train a small document-level translator and see what context does
 # make test   lint, types and tests
 # make test-ray  trainings and translations shared out by Ray, which it installs
+# make fuzz   damaged files through every reader, for some minutes: MINUTES=5
 # make size   how large the package is
 # make clean  remove the virtual environment; what was trained, in runs/, stays
 PYTHON ?= python3
@@ -25,6 +26,9 @@ test-ray: .venv/installed-dev
 test-slow: .venv/installed-dev
 	$(BIN)/pytest -m slow
 
+fuzz: .venv/installed-dev
+	$(BIN)/python -m tests.fuzz --minutes $(or $(MINUTES),5)
+
 coverage: .venv/installed-dev
 	$(BIN)/pytest -m "not slow" --cov --cov-report=term-missing:skip-covered --cov-fail-under=90
 
@@ -32,6 +36,7 @@ size: .venv/installed
 	$(BIN)/python tools/size.py
 
 benchmarks: .venv/installed-dev
+	$(BIN)/python benchmarks/reading.py
 	$(BIN)/python benchmarks/prepare.py
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/decoding.py

@@ -24,7 +24,7 @@ CASES = [(kind, shape) for kind, shapes in HOSTILE.items() for shape in shapes]
 
 # Methods of texts that go through all of a text.
 THROUGH = frozenset(
-    ["casefold", "count", "decode", "encode", "isascii", "lower", "replace", "rstrip", "split", "splitlines", "strip", "translate"]
+    ["casefold", "count", "decode", "encode", "isascii", "lower", "replace", "rstrip", "split", "splitlines", "strip"]
 )
 
 
