@@ -7,7 +7,7 @@
 PYTHON ?= python3
 BIN = .venv/bin
 
-.PHONY: demo test test-ray test-slow coverage benchmarks size clean
+.PHONY: demo test test-ray test-slow fuzz coverage benchmarks size clean
 
 demo: .venv/installed
 	$(BIN)/docnmt demo $(if $(JSON),--json $(JSON))
