@@ -1,9 +1,10 @@
-"""`docnmt demo`, `prepare` and `train`."""
+"""`docnmt demo`, `recipe`, `prepare` and `train`."""
 
 from __future__ import annotations
 
 import argparse
 
+from docnmt.base.errors import DocnmtError, nearest
 from docnmt.cli.options import Verbs, add_json, add_recipe, add_set, recipe_of
 
 
@@ -17,6 +18,14 @@ def add(verbs: Verbs) -> None:
     add_set(demo)
     add_json(demo)
     demo.set_defaults(run=run_demo)
+
+    recipe = verbs.add_parser(
+        "recipe",
+        help="print one of docnmt's own recipes, to make yours of; without a name, list them",
+        examples=["docnmt recipe", "docnmt recipe demo > mine.toml"],
+    )
+    recipe.add_argument("name", nargs="?", default="", metavar="NAME")
+    recipe.set_defaults(run=run_recipe)
 
     prepare = verbs.add_parser(
         "prepare",
@@ -33,7 +42,8 @@ def add(verbs: Verbs) -> None:
         help="train a recipe's model: the sentence step, then the document step",
         examples=[
             "docnmt train mine.toml",
-            "docnmt train demo --step document --set context.previous=1 --set output=runs/one",
+            "docnmt train demo --set context.previous=1 --set output=runs/one",
+            "docnmt train mine.toml --step document --set document.start_from=runs/demo/sentence/model",
         ],
     )
     add_recipe(train)
@@ -54,6 +64,20 @@ def run_demo(options: argparse.Namespace) -> None:
     from docnmt.demo.run import run_demo as run
 
     run(recipe_of(options), Progress(), Console(), options.json)
+
+
+def run_recipe(options: argparse.Namespace) -> None:
+    from docnmt.recipes import FOLDER, OWN
+
+    if options.name and options.name not in OWN:
+        raise DocnmtError(f"docnmt has no recipe {options.name!r}\n  {nearest(options.name, OWN, 'It has')}")
+    texts = {name: (FOLDER / f"{name}.toml").read_text(encoding="utf-8") for name in OWN}
+    if options.name:
+        print(texts[options.name], end="")
+    else:
+        for name, text in texts.items():
+            first = text.splitlines()[0].removeprefix("# ").split(". ")[0].split(": ")[0]
+            print(f"{name:20} {first.rstrip('.')}")
 
 
 def run_prepare(options: argparse.Namespace) -> None:

@@ -18,6 +18,7 @@ import docnmt.decoding.translator as translating
 from docnmt.decoding.beam import Hypothesis
 from docnmt.decoding.translator import load
 from docnmt.document import Document
+from docnmt.recipes import OWN, load_recipe
 from docnmt.version import __version__
 from tests.builders import replace_weights
 from tests.system.conftest import Result, Tiny, command, environment, first_documents, metrics
@@ -611,3 +612,12 @@ def test_training_is_heard_of_where_nobody_sees_a_bar(tiny, tmp_path):
     lines = [line for line in done.err.splitlines() if line.startswith("train: ") and " left)" in line]
     assert [line.split()[1] for line in lines] == ["3/8", "6/8"]  # log_every = 3
     assert all(re.search(r"\([\d.,]+ updates/s, \d+ s left\)  loss \d\.\d+  [\d,]+ tok/s$", line) for line in lines)
+
+
+def test_own_recipes_are_listed_and_printed(tmp_path):
+    listed = command("recipe")
+    assert listed.code == 0 and [line.split()[0] for line in listed.lines] == list(OWN)
+    copy = tmp_path / "mine.toml"
+    copy.write_text(command("recipe", "demo").out, encoding="utf-8")
+    assert load_recipe(copy).model == load_recipe("demo").model
+    fails(command("recipe", "dmo"), "no recipe 'dmo'", "Did you mean 'demo'?")

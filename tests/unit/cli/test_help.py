@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import shlex
 from collections.abc import Iterator
 
@@ -29,7 +30,7 @@ def test_the_help_of_every_verb_ends_with_examples_that_it_understands(verb):
     assert verb.format_help().endswith(f"  {verb.examples[-1]}\n")
     for example in verb.examples:
         assert example.startswith(verb.prog)
-        words = shlex.split(example.partition(" < ")[0])[1:]
+        words = shlex.split(re.split(" [<>] ", example)[0])[1:]
         if words[-1] != "--help":
             assert parser().parse_args(words).run
 
