@@ -7,7 +7,7 @@ from typing import Any
 
 from starlette.testclient import TestClient
 
-from docnmt.serving.api import Downloads
+from docnmt.serving.downloads import Downloads
 from docnmt.serving.requests import Detector
 from docnmt.serving.server import make_app
 from docnmt.serving.web import Settings

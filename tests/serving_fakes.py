@@ -6,15 +6,17 @@ import os
 import re
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from docnmt.base.errors import DocnmtError
 from docnmt.decoding.results import TranslatedDocument, TranslatedSentence
-from docnmt.document import NO_CONTEXT, ContextSpec
+from docnmt.decoding.terms import TermCheck
+from docnmt.document import NO_CONTEXT, ContextSpec, Document
 from docnmt.serving.excerpts import one_by_one, translate_excerpts
 from docnmt.serving.metrics import Metrics
-from docnmt.serving.worker import ModelInfo, info_of
+from docnmt.serving.models import ModelInfo, info_of
 from tests.fake_translator import Fake
 
 
@@ -31,15 +33,26 @@ class Telling(Fake):
 
     def __init__(self, languages=("fr", "en"), remembers: bool = False):
         super().__init__(str.upper, languages, remembers=remembers)
+        self.terms = TermCheck()
 
-    def translate_documents(self, documents, context_from=None, *, nbest=1, context=None, **changes):
+    def translate_documents(self, documents, context_from=None, *, previous=(), options=None):
+        how = options or self.options
+        if previous:
+            documents = [Document(document.id, (*[""] * len(previous), *document.sentences)) for document in documents]
+            context_from = [Document("", (*previous, *other.sentences)) for other in context_from]
+            for found in self.translate_documents(documents, context_from, options=options):
+                yield TranslatedDocument(found.id, found.sentences[len(previous) :])
+            return
         documents = list(documents)
         for number, document in enumerate(documents):
             around = (document if context_from is None else context_from[number]).sentences
             said = []
             for place, sentence in enumerate(document.sentences):
                 _obey(sentence)
-                texts = [expected([*around[:place], sentence], place, context != "off", rank) for rank in range(nbest)]
+                seen = [*around[:place], sentence]
+                texts = [expected(seen, place, how.context != "off", rank) for rank in range(how.nbest)]
+                terms = [] if how.glossary is None else how.glossary.phrases(sentence)
+                texts = [" ".join([text, *(phrase.text for phrase in terms)]) for text in texts]
                 said.append(TranslatedSentence(tuple(texts if sentence else [""]), tuple([0.0] * len(texts))))
             yield TranslatedDocument(document.id, tuple(said))
 
@@ -55,6 +68,27 @@ def _obey(sentence: str) -> None:
         os._exit(1)
     if "FAIL" in sentence:
         raise RuntimeError("as it was told to")
+
+
+@dataclass(frozen=True)
+class FakeModels:
+    """Models that a function of a module makes of the names of their folders."""
+
+    load: Callable[[str], Telling]
+    bytes: int = 0
+
+    def prepare(self) -> None: ...
+
+    def describe(self, name: str, folder: str) -> ModelInfo:
+        return described(name, folder, self.load(folder))
+
+    def size(self, folder: str) -> int:
+        return self.bytes
+
+
+def described(name: str, folder: str, translator: Any) -> ModelInfo:
+    languages = translator.card.source_language, translator.card.target_language
+    return info_of(name, folder, languages, translator.rule(None), translator.options.beam)
 
 
 def load_telling(folder: str) -> Telling:
@@ -95,14 +129,16 @@ class PoolHere:
 
     def __init__(self, *models: tuple[str, str]):
         self.translators = {f"{source}-{target}": Telling((source, target)) for source, target in models}
-        self.models: dict[str, ModelInfo] = {n: info_of(n, n, t) for n, t in self.translators.items()}  # type: ignore
+        self.models: dict[str, ModelInfo] = {n: described(n, n, t) for n, t in self.translators.items()}
         self.default, self.metrics, self.alive, self.seconds = next(iter(self.models)), Metrics(), 1, 60
         self.before: Callable[[], Any] = lambda: None  # called before anything is done
 
-    async def translate(self, sentences, *, model=None, context=True, nbest=1, deadline=None):
+    async def translate(
+        self, sentences, *, previous=(), model=None, context=True, nbest=1, glossary=None, deadline=None
+    ):
         self.before()
-        excerpts = list(one_by_one(sentences, ContextSpec(2, 0) if context else NO_CONTEXT)) if sentences else []
-        found = translate_excerpts(self.translators[model or self.default], excerpts, context, min(nbest, 8))
+        excerpts = list(one_by_one(sentences, ContextSpec(2, 0) if context else NO_CONTEXT, previous))
+        found = translate_excerpts(self.translators[model or self.default], excerpts, context, min(nbest, 8), glossary)
         for place in reversed(range(len(sentences))):
             yield place, found[place][0]
 

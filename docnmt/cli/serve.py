@@ -23,6 +23,9 @@ def add(verbs: Verbs) -> None:
     serve.add_argument("--host", default="127.0.0.1", help="address to listen at; 0.0.0.0 for all (default 127.0.0.1)")
     serve.add_argument("--port", type=int, default=5000, help="default 5000; 0 for any that is free")
     serve.add_argument("--workers", type=int, default=0, metavar="N", help="model processes (default: one a core)")
+    serve.add_argument(
+        "--memory", type=float, default=4096, metavar="MB", help="of a process, half of it for models (default 4096)"
+    )
     serve.add_argument("--queue", type=int, default=1024, metavar="N", help="sentences that may wait (default 1024)")
     serve.add_argument(
         "--timeout", type=float, default=60, metavar="S", help="seconds for a text (default 60); a file has 10 times"
@@ -47,7 +50,7 @@ def run_serve(options: argparse.Namespace) -> None:
     from docnmt.serving.server import Service
     from docnmt.serving.web import Settings, read_keys
 
-    for name in ("queue", "timeout", "max_characters", "max_file"):
+    for name in ("memory", "queue", "timeout", "max_characters", "max_file"):
         if not 0 < getattr(options, name) < 1e9:
             given = f"--{name.replace('_', '-')} {getattr(options, name)}"
             raise DocnmtError(f"{given}: not a number to work with\n  Give one above 0.")
@@ -65,6 +68,7 @@ def run_serve(options: argparse.Namespace) -> None:
         host=options.host,
         port=options.port,
         workers=options.workers,
+        memory=int(options.memory * (1 << 20)),
         room=options.queue,
         names=options.name,
         origins=options.origin,

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -58,31 +58,15 @@ class Glossary:
                 f"a glossary maps terms to their translations, {terms!r} does not\n"
                 '  Write glossary={"carte mère": "motherboard"}, or glossary=Glossary.read(path).'
             )
-        lines = (f"{source}\t{target}" for source, target in terms.items())
-        return cls(tuple(_read_term(line, "glossary", number) for number, line in enumerate(lines, 1)))
+        return cls(_gathered("glossary", enumerate(terms.items(), 1)))
 
     @classmethod
     def read(cls, path: str | Path) -> Glossary:
-        terms: dict[str, tuple[int, Term]] = {}
         with InputFile(str(path)) as file:
-            for number, line in enumerate(file.lines(2 * LONGEST_TERM + 1), 1):
-                if isinstance(line, Flaw):
-                    raise BadInput(line.kind, line.problem, line.remedy, file=file.name, line=number)
-                if not line.strip() or line.startswith("#"):
-                    continue
-                term = _read_term(line, file.name, number)
-                first, known = terms.setdefault(term.source, (number, term))
-                if known != term:
-                    raise BadInput(
-                        "conflicting terms",
-                        f"{term.source!r} is {term.target!r} here and {known.target!r} in line {first}",
-                        "A term has one translation: leave one of the lines out.",
-                        file=file.name,
-                        line=number,
-                    )
-        if not terms:
+            found = _gathered(file.name, _lines(file))
+        if not found:
             raise DocnmtError(f"{path}: has no terms\n  Write one a line: the term, a tab, its translation.")
-        return cls(tuple(term for _, term in terms.values()))
+        return cls(found)
 
     def found_in(self, sentence: str) -> list[tuple[Term, tuple[int, int]]]:
         """The terms that occur in a sentence, none inside another, and the characters they stand at."""
@@ -112,8 +96,33 @@ class Glossary:
         return heads
 
 
-def _read_term(line: str, file: str, number: int) -> Term:
-    columns = [" ".join(unicodedata.normalize("NFC", column).split()) for column in line.split("\t")]
+def _lines(file: InputFile) -> Iterator[tuple[int, Sequence[str]]]:
+    """The columns of those lines that are to be terms."""
+    for number, line in enumerate(file.lines(2 * LONGEST_TERM + 1), 1):
+        if isinstance(line, Flaw):
+            raise BadInput(line.kind, line.problem, line.remedy, file=file.name, line=number)
+        if line.strip() and not line.startswith("#"):
+            yield number, line.split("\t")
+
+
+def _gathered(file: str, lines: Iterable[tuple[int, Sequence[str]]]) -> tuple[Term, ...]:
+    terms: dict[str, tuple[int, Term]] = {}
+    for number, columns in lines:
+        term = _term(columns, file, number)
+        first, known = terms.setdefault(term.source, (number, term))
+        if known != term:
+            raise BadInput(
+                "conflicting terms",
+                f"{term.source!r} is {term.target!r} here and {known.target!r} in line {first}",
+                "A term has one translation: leave one of the lines out.",
+                file=file,
+                line=number,
+            )
+    return tuple(term for _, term in terms.values())
+
+
+def _term(given: Sequence[str], file: str, number: int) -> Term:
+    columns = [" ".join(unicodedata.normalize("NFC", column).split()) for column in given]
     if len(columns) != 2:
         problem = "no tab" if len(columns) == 1 else f"{len(columns)} columns"
         remedy = "Write a term, one tab, and its translation."

@@ -22,7 +22,7 @@ from starlette.types import ASGIApp
 from docnmt.base.errors import DocnmtError
 from docnmt.judging.sampling import Place, Sample
 from docnmt.judging.store import CHOICES, Store
-from docnmt.serving.web import Security
+from docnmt.serving.web import BodyLimits, Security, in_sentences
 
 # ---- Where two translations of a sentence differ, word by word ----
 
@@ -113,6 +113,7 @@ _FILES = {
     "/static/icon.svg": (_SHARED / "icon.svg", "image/svg+xml"),
 }
 _MAX_BODY = 4096  # bytes; a name and a choice need far fewer
+_BODY_SECONDS = 20
 
 
 def judging_app(store: Store, names: Collection[str] = ()) -> ASGIApp:
@@ -142,7 +143,7 @@ def judging_app(store: Store, names: Collection[str] = ()) -> ASGIApp:
             sqlite3.Error: lambda _, error: _refusal(503, f"This could not be saved ({error}). Try again."),
         },
     )
-    return Security(app, names)
+    return Security(BodyLimits(app, lambda path: _MAX_BODY, _BODY_SECONDS), names)
 
 
 class Desk:
@@ -183,7 +184,7 @@ async def _answer(act: Callable[..., dict[str, Any]], *arguments: Any) -> Respon
 
 
 def _refusal(status: int, problem: str) -> Response:
-    return JSONResponse({"error": problem}, status)
+    return JSONResponse({"error": in_sentences(problem)}, status)
 
 
 def _file(path: Path, kind: str) -> Callable[[Request], Response]:
@@ -194,13 +195,8 @@ async def _body(request: Request) -> Mapping[str, Any]:
     """A JSON object. Other sites' forms cannot send this type without the browser asking us first."""
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
         raise HTTPException(415, "send application/json")
-    data = b""
-    async for chunk in request.stream():
-        data += chunk
-        if len(data) > _MAX_BODY:
-            raise HTTPException(413, f"more than {_MAX_BODY} bytes")
     try:
-        body = json.loads(data)
+        body = json.loads(await request.body())
     except (ValueError, RecursionError):
         raise HTTPException(400, "not JSON") from None
     if not isinstance(body, dict):

@@ -4,85 +4,39 @@ from __future__ import annotations
 
 import asyncio
 import json
-import secrets
-import tempfile
-import time
 from collections.abc import Coroutine
-from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any, TypeVar
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, PlainTextResponse, Response
+from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from docnmt.decoding.files import translate_bytes
+from docnmt.decoding.files import FileMachine, languages_of
 from docnmt.documents.segment import KINDS, PACKED, is_document, kind_of
+from docnmt.documents.translate import FileSentences
+from docnmt.serving.downloads import Downloads
 from docnmt.serving.excerpts import options
-from docnmt.serving.openapi import description
+from docnmt.serving.models import ModelInfo
+from docnmt.serving.openapi import as_page, description
 from docnmt.serving.pool import Pool
 from docnmt.serving.requests import (
     AUTO,
     Detector,
+    FileAsked,
     Languages,
     Parameters,
     TextsAsked,
     bad,
-    flag_of,
     name_of,
     read_parameters,
+    require,
     text_of,
     upload_of,
 )
-from docnmt.serving.texts import translate_texts
+from docnmt.serving.texts import Texts, translate_texts
 from docnmt.serving.web import Keys, Settings
-from docnmt.serving.worker import ModelInfo
-
-# ---- Translated files that wait to be fetched: not for long, and not without end ----
-
-SECONDS = 30 * 60
-BYTES = 256 << 20  # of all of them; the oldest go first
-
-
-@dataclass(frozen=True)
-class Download:
-    path: Path
-    name: str  # to save it under
-    size: int
-    made: float
-
-
-class Downloads:
-    def __init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="docnmt-")
-        self._found: dict[str, Download] = {}
-
-    def add(self, data: bytes, name: str) -> str:
-        """The name under which to ask for it, which nobody can guess."""
-        key = secrets.token_urlsafe(16) + Path(name).suffix
-        path = Path(self._folder.name) / key
-        path.write_bytes(data)
-        self._found[key] = Download(path, name, len(data), time.monotonic())
-        self._tidy_up()
-        return key
-
-    def get(self, key: str) -> Download | None:
-        self._tidy_up()
-        return self._found.get(key)
-
-    def close(self) -> None:
-        self._folder.cleanup()
-
-    def _tidy_up(self) -> None:
-        room = BYTES
-        for key, each in reversed(list(self._found.items())):
-            room -= each.size
-            newest = each is next(reversed(self._found.values()))
-            if time.monotonic() - each.made > SECONDS or (room < 0 and not newest):
-                each.path.unlink(missing_ok=True)
-                del self._found[key]
-
 
 T = TypeVar("T")
 FILES = 8  # that are in memory at a time, being translated or waiting for it
@@ -115,16 +69,14 @@ class API:
             Route("/health", self.health, methods=["GET"]),
             Route("/metrics", self.metrics, methods=["GET"]),
             Route("/openapi.json", self.openapi, methods=["GET"]),
+            Route("/docs", self.docs, methods=["GET"]),
         ]
 
     async def translate(self, request: Request) -> Response:
         parameters = await self._read(request)
         asked = TextsAsked.of(parameters, self.settings)
-        model, detected = self._model(parameters, " ".join(asked.texts))
-        found = await while_connected(
-            request,
-            translate_texts(self.pool, model, asked.texts, asked.format, asked.context, 1 + asked.alternatives),
-        )
+        model, detected = await self._model(parameters, " ".join(asked.texts))
+        found = await while_connected(request, translate_texts(self.pool, model, asked))
         answers: dict[str, list[Any]] = {"translatedText": [ranked[0] for ranked in found]}
         if detected:
             answers["detectedLanguage"] = [detected] * len(found)
@@ -134,35 +86,38 @@ class API:
 
     async def detect(self, request: Request) -> Response:
         text = text_of(await self._read(request), "q")
-        return Answer([_detected(*each) for each in self.detector.languages(text)])
+        found = await asyncio.to_thread(self.detector.languages, text)
+        return Answer([_detected(*each) for each in found])
 
     async def list_languages(self, request: Request) -> Response:
         return Answer(self.languages.listed())
 
     async def translate_file(self, request: Request) -> Response:
         parameters = await self._read(request)
+        require(parameters, "file", "source", "target")
         file = upload_of(parameters)
         path = PurePosixPath((file.filename or "").replace("\\", "/"))
         if not is_document(path.name):
             raise bad(f"file format not supported. Supported are {', '.join(KINDS)}.")
-        context = flag_of(parameters, "context", True)
+        how = FileAsked.of(parameters, self.settings)
         if self._files >= FILES:
             raise HTTPException(429, "Other files wait already. Try again later.", {"Retry-After": "10"})
         self._files += 1
         try:
             data = await file.read()
             text = "" if kind_of(path.name) in PACKED else data[:10_000].decode("utf-8", "ignore")
-            model, _ = self._model(parameters, text)
-            work = self.pool.call(translate_upload, data, path.name, context, model=model.name, long=True)
+            model, _ = await self._model(parameters, text)
+            work = self.pool.call(translate_upload, data, path.name, how, model=model.name, long=True)
             translated = await while_connected(request, work)
         finally:
             self._files -= 1
             await file.close()
-        key = self.downloads.add(translated, f"{path.stem}.{model.target_language}{path.suffix}")
+        name = f"{path.stem}.{model.target_language}{path.suffix}"
+        key = await asyncio.to_thread(self.downloads.add, translated, name)
         return Answer({"translatedFileUrl": str(request.url_for("download_file", key=key))})
 
     async def download_file(self, request: Request) -> Response:
-        found = self.downloads.get(request.path_params["key"])
+        found = await asyncio.to_thread(self.downloads.get, request.path_params["key"])
         if found is None:
             raise HTTPException(404, "There is no such file (any more).")
         headers = {"Cache-Control": "no-store"}
@@ -194,13 +149,16 @@ class API:
     async def openapi(self, request: Request) -> Response:
         return Answer(description(self.settings, list(self.pool.models)))
 
+    async def docs(self, request: Request) -> Response:
+        return HTMLResponse(as_page(description(self.settings, list(self.pool.models))))
+
     async def _read(self, request: Request) -> Parameters:
         parameters = await read_parameters(request)
         given = parameters.get("api_key")
         self.keys.check(request, "" if given is None else text_of(parameters, "api_key"))
         return parameters
 
-    def _model(self, parameters: Parameters, text: str) -> tuple[ModelInfo, Detected | None]:
+    async def _model(self, parameters: Parameters, text: str) -> tuple[ModelInfo, Detected | None]:
         """The model for the languages that are asked for, and which language the text was found to be in, if asked."""
         source, target = text_of(parameters, "source"), self.languages.find(text_of(parameters, "target"))
         languages = self.languages
@@ -214,7 +172,7 @@ class API:
         candidates = languages.sources_of(target) or languages.sources
         if len(candidates) > 1 and not text:
             raise bad("the language cannot be told. Give source.")
-        language, sure = self.detector.best_of(text, candidates)
+        language, sure = await asyncio.to_thread(self.detector.best_of, text, candidates)
         return languages.model(language, target), _detected(language, sure)
 
 
@@ -222,8 +180,11 @@ def _detected(language: str, probability: float) -> Detected:
     return {"confidence": round(100 * probability, 1), "language": language}
 
 
-def translate_upload(translator: Any, data: bytes, name: str, context: bool) -> bytes:
-    return translate_bytes(translator, data, name, context=options(translator, context).context)
+def translate_upload(translator: Any, data: bytes, name: str, how: FileAsked) -> bytes:
+    languages = languages_of(translator)
+    before = Texts(how.previous, "text", languages).texts
+    machine = FileMachine(translator, options(translator, how.context, glossary=how.glossary), before)
+    return FileSentences(data, name, languages).translated(machine)
 
 
 async def while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T:

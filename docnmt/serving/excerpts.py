@@ -14,6 +14,7 @@ from docnmt.documents.placeholders import without
 from docnmt.documents.translate import Sentence, Sentences, Translated
 
 if TYPE_CHECKING:
+    from docnmt.decoding.terms import Glossary
     from docnmt.decoding.translator import Translator
 
 
@@ -29,71 +30,65 @@ class Excerpt:
         return sum(map(len, self.sentences))
 
 
-def whole(sentences: Sequence[str]) -> Excerpt:
-    return Excerpt(tuple(sentences), tuple(range(len(sentences))))
+def whole(sentences: Sequence[str], previous: Sequence[str] = ()) -> Excerpt:
+    """All sentences at once, after some that are context."""
+    return Excerpt((*previous, *sentences), tuple(range(len(previous), len(previous) + len(sentences))))
 
 
-def one_by_one(sentences: Sequence[str], context: ContextSpec) -> Iterator[Excerpt]:
+def one_by_one(sentences: Sequence[str], context: ContextSpec, previous: Sequence[str] = ()) -> Iterator[Excerpt]:
     """For each sentence itself and what it sees."""
-    for place in range(len(sentences)):
-        seen = sorted((place, *context_positions(place, len(sentences), context)))
-        yield Excerpt(tuple(sentences[i] for i in seen), (seen.index(place),))
+    said = (*previous, *sentences)
+    for place in range(len(previous), len(said)):
+        seen = sorted((place, *context_positions(place, len(said), context)))
+        yield Excerpt(tuple(said[i] for i in seen), (seen.index(place),))
 
 
 def translate_excerpts(
-    translator: Translator, excerpts: Sequence[Excerpt], context: bool, nbest: int
+    translator: Translator, excerpts: Sequence[Excerpt], context: bool, nbest: int, glossary: Glossary | None = None
 ) -> list[list[TranslatedSentence]]:
     """For each excerpt the translations of its places."""
     texts = [excerpt.sentences[place] for excerpt in excerpts for place in excerpt.places]
     sentences = [Sentence(text, translate=any(map(str.isalpha, without(text)))) for text in texts]
-    machine = ExcerptMachine(translator, options(translator, context, nbest), excerpts)
-    found = iter(zip(*ranked(machine, sentences), strict=True))
-    scores = iter(machine.scores())
-    return [[_joined(next(found), next(scores)) for _ in excerpt.places] for excerpt in excerpts]
+    found = ExcerptTranslations(translator, options(translator, context, nbest, glossary), excerpts)
+    translated = iter(zip(*found.ranked(sentences), strict=True))
+    scores = iter(found.scores())
+    return [[_joined(next(translated), next(scores)) for _ in excerpt.places] for excerpt in excerpts]
 
 
-def options(translator: Translator, context: bool, nbest: int = 1) -> Options:
-    return replace(translator.options, nbest=nbest, context=None if context else OFF)
+def options(translator: Translator, context: bool, nbest: int = 1, glossary: Glossary | None = None) -> Options:
+    return replace(translator.options, nbest=nbest, context=None if context else OFF, glossary=glossary)
 
 
 def _joined(ranked: tuple[Translated, ...], scores: tuple[float, ...]) -> TranslatedSentence:
     return TranslatedSentence(tuple(each.text for each in ranked[: len(scores)]), scores)
 
 
-def ranked(machine: ExcerptMachine, sentences: Sequence[Sentence]) -> list[list[Translated]]:
-    """The best translations of all sentences, their second best, and so on. Where there are no more, the last."""
-    batch = Sentences("", sentences)
-    found = []
-    for rank in range(machine.options.nbest):
-        machine.rank = rank
-        found.append(batch.translate(machine, range(len(batch))))
-    return found
-
-
-class ExcerptMachine:
-    """Translates the places of many excerpts, counted through, as if they were sentences of one file; of each the
-    translation of the rank at hand. All ranks of a text are found at once."""
+class ExcerptTranslations:
+    """Translations of the places of many excerpts, counted through. All that a text can be are found at once, and
+    remembered: they are asked for rank by rank."""
 
     def __init__(self, translator: Translator, options: Options, excerpts: Sequence[Excerpt]):
-        self.translator, self.options, self.excerpts, self.rank = translator, options, excerpts, 0
+        self.translator, self.options, self.excerpts = translator, options, excerpts
         self.at = [(n, place) for n, excerpt in enumerate(excerpts) for place in excerpt.places]
         self._first: dict[int, TranslatedSentence] = {}  # of the sentences as they are
         self._known: dict[tuple[int, str], TranslatedSentence] = {}  # of what was read in their places
+
+    def ranked(self, sentences: Sequence[Sentence]) -> list[list[Translated]]:
+        """The best translations of all places, their second best, and so on. Where there are no more, the last."""
+        batch = Sentences("", sentences)
+        return [batch.translate(Rank(self, rank), range(len(batch))) for rank in range(self.options.nbest)]
 
     def scores(self) -> list[tuple[float, ...]]:
         """Of all places, once they are translated; as many as there are different translations."""
         return [self._first[n].scores if n in self._first else (0.0,) for n in range(len(self.at))]
 
-    def translate(self, name: str, sentences: Sequence[str], block: range, wanted: Mapping[int, str]) -> dict[int, str]:
+    def texts(self, wanted: Mapping[int, str]) -> dict[int, tuple[str, ...]]:
+        """What the texts that are read in some places can be, best first."""
         new = {n: text for n, text in wanted.items() if (n, text) not in self._known}
         for n, sentence in self._decoded(new).items():
             self._known[n, new[n]] = sentence
             self._first.setdefault(n, sentence)
-        ranked = {n: self._known[n, text].texts for n, text in wanted.items()}
-        return {n: texts[min(self.rank, len(texts) - 1)].strip() for n, texts in ranked.items()}
-
-    def align(self, pairs: Sequence[tuple[str, str]]) -> Sequence[Links]:
-        return align(self.translator, pairs)
+        return {n: self._known[n, text].texts for n, text in wanted.items()}
 
     def _decoded(self, wanted: Mapping[int, str]) -> dict[int, TranslatedSentence]:
         chosen = sorted({self.at[n][0] for n in wanted})
@@ -109,3 +104,18 @@ class ExcerptMachine:
         results = self.translator.translate_documents(documents, context_from=context_from, options=self.options)
         found = dict(zip(chosen, results, strict=True))
         return {n: found[self.at[n][0]].sentences[self.at[n][1]] for n in wanted}
+
+
+@dataclass(frozen=True)
+class Rank:
+    """The places as if they were sentences of one file, each in its translation of one rank."""
+
+    found: ExcerptTranslations
+    rank: int
+
+    def translate(self, name: str, sentences: Sequence[str], block: range, wanted: Mapping[int, str]) -> dict[int, str]:
+        ranked = self.found.texts(wanted)
+        return {n: texts[min(self.rank, len(texts) - 1)].strip() for n, texts in ranked.items()}
+
+    def align(self, pairs: Sequence[tuple[str, str]]) -> Sequence[Links]:
+        return align(self.found.translator, pairs)

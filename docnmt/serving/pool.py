@@ -6,21 +6,25 @@ import asyncio
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from itertools import count
+from itertools import count, islice
 from typing import Any, Self, TypeVar
 
 from docnmt.base.errors import DocnmtError
 from docnmt.decoding.results import TranslatedSentence
+from docnmt.decoding.terms import Glossary
 from docnmt.document import NO_CONTEXT
 from docnmt.serving.excerpts import one_by_one, translate_excerpts, whole
 from docnmt.serving.metrics import Metrics
-from docnmt.serving.queue import Call, Group, Job, Line, Overloaded
-from docnmt.serving.worker import CallFailed, Gone, Load, ModelInfo, Worker, load_for_serving
+from docnmt.serving.models import FOLDERS, MEMORY, ModelInfo, Models, OutOfMemory
+from docnmt.serving.queue import Call, Group, Job, Overloaded, Queue
+from docnmt.serving.worker import CallFailed, Gone, Worker
 
-__all__ = ["CallFailed", "ModelInfo", "Overloaded", "Pool", "TimedOut", "WorkerDied"]
+__all__ = ["CallFailed", "ModelInfo", "OutOfMemory", "Overloaded", "Pool", "TimedOut", "WorkerDied"]
 
 T = TypeVar("T")
 LONG = 10  # time limits that a whole file may take
+PORTION = 256  # sentences of a request that go into the queue in one turn of the event loop
+GRACE = 1.0  # seconds that a process has to get done with what nobody waits for
 PAUSES = (0, 1, 5, 15)  # seconds before a process that died is started again, after each time that this failed
 
 
@@ -45,25 +49,32 @@ class Pool:
         workers: int,
         room: int = 1024,
         seconds: float = 60,
-        load: Load = load_for_serving,
+        memory: int = MEMORY,
+        scratch: str | None = None,
+        models: Models = FOLDERS,
     ):
         """Model folders by name, the first is the default. `room` is the number of sentences that may wait, `seconds`
-        the time limit of a request. Every process holds all models."""
+        the time limit of a request, `memory` the bytes that a process may use, models and all. A process loads a model
+        when it is first asked for it. `scratch` is a folder for files that are not kept."""
         self.models, self.default = {}, next(iter(folders))
         self.seconds, self.metrics = seconds, Metrics()
-        self._workers = [Worker(folders, load) for _ in range(workers)]
-        self._line = Line(room, workers, patience=seconds / 2)
+        self._workers = [
+            Worker(folders, models, memory, scratch and f"{scratch}/process-{number}") for number in range(workers)
+        ]
+        self._queue = Queue(room, workers, patience=seconds / 2)
+        self._under_way: dict[Worker, Sequence[Job]] = {}
         self._tasks: list[asyncio.Task[None]] = []
-        self.metrics.waiting.read = lambda: self._line.waiting
+        self.metrics.waiting.read = lambda: self._queue.waiting
         self.metrics.workers.read = lambda: self.alive
 
     async def __aenter__(self) -> Self:
         try:
             started = await asyncio.gather(*(worker.start() for worker in self._workers))
-        except Gone:
+        except (Gone, OutOfMemory) as error:
             self._stop()
             raise DocnmtError(
-                "a process died while it loaded the models\n  There may be too little memory: give fewer --workers."
+                f"a process died while it loaded the model: {error}\n"
+                "  There may be too little memory: give fewer --workers, or more --memory to each."
             ) from None
         except BaseException:
             self._stop()
@@ -93,34 +104,42 @@ class Pool:
         self,
         sentences: Sequence[str],
         *,
+        previous: Sequence[str] = (),
         model: str | None = None,
         context: bool = True,
         nbest: int = 1,
+        glossary: Glossary | None = None,
         deadline: float | None = None,
     ) -> AsyncIterator[tuple[int, TranslatedSentence]]:
         """One document. Yields (position, result) as sentences get done, in any order; every position once.
 
-        Sentences without letters come back as they are; placeholders are kept, as in files. `nbest` beyond the
-        model's `most` gives those. `deadline` as of time.monotonic(); the pool's own time limit if None. Raises
-        Overloaded, TimedOut, WorkerDied. Closing the iterator takes what has not started out of the queue.
+        Sentences without letters come back as they are; placeholders are kept, as in files. `previous` are sentences
+        before it, seen and not translated. `nbest` beyond the model's `most` gives those. `deadline` as of
+        time.monotonic(); the pool's own time limit if None. Raises Overloaded, TimedOut, WorkerDied. Closing the
+        iterator takes what has not started out of the queue.
         """
         info = self.models[model or self.default]
-        group = Group(info.name, context and info.uses_context, min(nbest, info.most))
+        group = Group(info.name, context and info.uses_context, min(nbest, info.most), glossary)
         finished: asyncio.Queue[Job] = asyncio.Queue()
         if info.in_order and group.context:
-            excerpts = [whole(sentences)] if sentences else []
+            excerpts = iter([whole(sentences, previous)] if sentences else [])
         else:
-            excerpts = list(one_by_one(sentences, info.context if group.context else NO_CONTEXT))
-        jobs = [Job(group, finished, position, excerpt) for position, excerpt in enumerate(excerpts)]
+            excerpts = one_by_one(sentences, info.context if group.context else NO_CONTEXT, previous)
+        waiting = (Job(group, finished, position, excerpt) for position, excerpt in enumerate(excerpts))
         deadline = deadline or time.monotonic() + self.seconds
-        self._line.add(jobs)
+        self._queue.admit(len(sentences))
+        jobs: list[Job] = []
         try:
-            for _ in jobs:
+            while portion := list(islice(waiting, PORTION)):
+                jobs += portion
+                self._queue.add(portion)
+                await asyncio.sleep(0)  # others have their turn, too
+            for _ in range(len(jobs)):
                 job = await self._next(finished, deadline)
                 for place, sentence in enumerate(job.answer):
                     yield job.position + place, sentence
         finally:
-            self._line.remove(jobs)
+            self._give_up(jobs)
 
     async def call(
         self,
@@ -137,12 +156,24 @@ class Pool:
         finished: asyncio.Queue[Job] = asyncio.Queue()
         job = Job(Call(model or self.default, function, arguments, long), finished)
         deadline = deadline or time.monotonic() + self.seconds * (LONG if long else 1)
-        self._line.add([job])
+        self._queue.admit(1)
+        self._queue.add([job])
         try:
             answer: T = (await self._next(finished, deadline)).answer
         finally:
-            self._line.remove([job])
+            self._give_up([job])
         return answer
+
+    def _give_up(self, jobs: Sequence[Job]) -> None:
+        """Nobody waits for them any more. A process that is at nothing else and does not get done with it is ended."""
+        self._queue.give_up(jobs)
+        for worker, under_way in self._under_way.items():
+            if not any(job.wanted for job in under_way):
+                asyncio.get_running_loop().call_later(GRACE, self._end, worker, under_way)
+
+    def _end(self, worker: Worker, jobs: Sequence[Job]) -> None:
+        if self._under_way.get(worker) is jobs:
+            worker.end("nobody waits for what it was doing")
 
     async def _next(self, finished: asyncio.Queue[Job], deadline: float) -> Job:
         if finished.empty():
@@ -161,21 +192,25 @@ class Pool:
 
     async def _run(self, worker: Worker) -> None:
         while True:
-            jobs = await self._line.take()
+            jobs = await self._queue.take()
             started = time.monotonic()
+            self._under_way[worker] = jobs
             try:
                 answers = await self._ask(worker, jobs)
-            except Gone:
-                self._line.done(jobs)
-                self._again(jobs, WorkerDied("A process died with this work, twice. It is left alone now."))
-                await self._restart(worker)
-            except Exception as error:
-                self._line.done(jobs)
-                self._again(jobs, error)
-            else:
-                self._line.done(jobs, time.monotonic() - started)
+                self._queue.done(jobs, time.monotonic() - started)
                 for job, answer in zip(jobs, answers, strict=True):
                     job.finish(answer)
+            except (Gone, OutOfMemory) as error:
+                self._queue.done(jobs)
+                died = WorkerDied(f"A model process died with this work, twice: {error}. Send less at once.")
+                self._again(jobs, died if isinstance(error, Gone) else error)
+                del self._under_way[worker]
+                await self._restart(worker, error)
+            except Exception as error:
+                self._queue.done(jobs)
+                self._again(jobs, error)
+            finally:
+                self._under_way.pop(worker, None)
 
     async def _ask(self, worker: Worker, jobs: Sequence[Job]) -> Sequence[Any]:
         group = jobs[0].group
@@ -183,7 +218,7 @@ class Pool:
             seconds = self.seconds * (LONG if group.long else 1)
             return [await worker.call(seconds, group.model, group.function, *group.arguments)]
         excerpts = [job.excerpt for job in jobs if job.excerpt is not None]
-        asked = translate_excerpts, excerpts, group.context, group.nbest
+        asked = translate_excerpts, excerpts, group.context, group.nbest, group.glossary
         answers: list[list[TranslatedSentence]] = await worker.call(self.seconds, group.model, *asked)
         sentences = sum(map(len, answers))
         self.metrics.batches.add(sentences)
@@ -191,20 +226,21 @@ class Pool:
         return answers
 
     def _again(self, jobs: Sequence[Job], error: Exception) -> None:
-        """What went wrong may be the fault of one of them: each gets a second try, alone. What fails alone, with an
-        error and not the death of its process, would only fail again."""
-        hopeless = [job for job in jobs if job.alone or (len(jobs) == 1 and not isinstance(error, WorkerDied))]
-        self._line.add_again(job for job in jobs if job not in hopeless)
+        """What went wrong may be the fault of one of them: each gets a second try, alone, if somebody still waits for
+        it. What fails alone, with an error and not the death of its process, would only fail again."""
+        wanted = [job for job in jobs if job.wanted]
+        hopeless = [job for job in wanted if job.alone or (len(jobs) == 1 and not isinstance(error, WorkerDied))]
+        self._queue.add_again([job for job in wanted if job not in hopeless])
         for job in hopeless:
             job.finish(error=error)
 
-    async def _restart(self, worker: Worker) -> None:
-        print("docnmt: a model process died and is started again", file=sys.stderr)
+    async def _restart(self, worker: Worker, reason: Exception) -> None:
+        print(f"docnmt: a model process is started again: {reason}", file=sys.stderr)
         self.metrics.restarts.add()
         for failures in count():
             await asyncio.sleep(PAUSES[min(failures, len(PAUSES) - 1)])
             try:
                 await worker.start()
                 return
-            except (Gone, DocnmtError) as error:
-                print(f"docnmt: it could not be: {error or 'it died'}", file=sys.stderr)
+            except (Gone, OutOfMemory, DocnmtError) as error:
+                print(f"docnmt: it could not be: {error}", file=sys.stderr)

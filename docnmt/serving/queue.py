@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from bisect import bisect_left, insort
+from bisect import insort
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
+from docnmt.decoding.terms import Glossary
 from docnmt.serving.excerpts import Excerpt
 
 BATCH = 128  # sentences in a batch
@@ -39,6 +40,7 @@ class Group:
     model: str
     context: bool
     nbest: int
+    glossary: Glossary | None = field(default=None, hash=False)  # which may have thousands of terms
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +62,7 @@ class Job:
     excerpt: Excerpt | None = None
     arrived: float = field(default_factory=time.monotonic)
     alone: bool = False  # tried before, with others: now in a batch of its own
+    wanted: bool = True  # somebody waits for it
     answer: Any = None
     error: Exception | None = None
 
@@ -75,7 +78,7 @@ class Job:
         self.finished.put_nowait(self)
 
 
-class Line:
+class Queue:
     def __init__(self, room: int, workers: int, patience: float):
         """Room for so many sentences, or for as many as will be done in `patience` seconds, if these are fewer."""
         self.room, self.workers, self.patience = room, workers, patience
@@ -86,26 +89,35 @@ class Line:
         self._long = 0  # processes that are at something long
         self._pace = 0.0  # seconds that a process takes for a sentence
 
-    def add(self, jobs: Sequence[Job]) -> None:
-        """All of them or none. A request that finds nobody waiting is never too large."""
+    def admit(self, sentences: int) -> None:
+        """Refuses what there is no room for. A request that finds nobody waiting is never too large."""
         delay = self.waiting * self._pace / self.workers
-        if self.waiting and (self.waiting + sum(job.size for job in jobs) > self.room or delay > self.patience):
+        if self.waiting and (self.waiting + sentences > self.room or delay > self.patience):
             raise Overloaded(math.ceil(min(max(1, delay), 60)))
-        self._insert(jobs)
 
-    def add_again(self, jobs: Iterable[Job]) -> None:
-        """Those that were taken and not done, each to be tried alone."""
+    def add(self, jobs: Iterable[Job]) -> None:
+        for job in jobs:
+            insort(self._groups.setdefault(job.group, []), job, key=_order)
+            self.waiting += job.size
+        self._arrived.set()
+
+    def add_again(self, jobs: Sequence[Job]) -> None:
+        """Jobs that were taken and not done, each to be tried alone."""
         for job in jobs:
             job.alone = True
-            self._insert([job])
+        self.add(jobs)
 
-    def remove(self, jobs: Iterable[Job]) -> None:
-        """Those that nobody waits for any more, if they have not been taken."""
+    def give_up(self, jobs: Sequence[Job]) -> None:
+        """Jobs of one group that nobody waits for any more: those that have not been taken never are."""
         for job in jobs:
-            line = self._groups.get(job.group, [])
-            at = bisect_left(line, job.order, key=_order)
-            if at < len(line) and line[at] is job:
-                self._take_out(job.group, slice(at, at + 1))
+            job.wanted = False
+        group = jobs[0].group if jobs else None
+        if group in self._groups:  # in one go: a request may have thousands
+            kept = [job for job in self._groups[group] if job.wanted]
+            self.waiting -= sum(job.size for job in self._groups[group]) - sum(job.size for job in kept)
+            self._groups[group] = kept
+            if not kept:
+                del self._groups[group]
 
     async def take(self) -> list[Job]:
         """The next batch for a process, once there is one."""
@@ -117,9 +129,9 @@ class Line:
                     self._arrived.clear()
                     await self._arrived.wait()
                     continue
-                line = self._groups[group]
-                early = line[0].arrived + WAIT - time.monotonic()
-                if early <= 0 or isinstance(group, Call) or line[0].alone or len(line) >= BATCH:
+                first, count = self._groups[group][0], len(self._groups[group])
+                early = first.arrived + WAIT - time.monotonic()
+                if early <= 0 or isinstance(group, Call) or first.alone or count >= BATCH:
                     return self._batch(group)
                 await asyncio.sleep(early)  # others may come, or another process may take these
         finally:
@@ -135,12 +147,6 @@ class Line:
             self._long -= 1
             self._arrived.set()  # another one may have waited for this
 
-    def _insert(self, jobs: Sequence[Job]) -> None:
-        for job in jobs:
-            insort(self._groups.setdefault(job.group, []), job, key=_order)
-            self.waiting += job.size
-        self._arrived.set()
-
     def _next(self) -> Group | Call | None:
         """Whose first job is due first. Something long waits for its turn: one process has to stay free of such."""
         full = self._long >= max(1, self.workers - 1)
@@ -148,25 +154,21 @@ class Line:
         return min(ready, key=lambda group: self._groups[group][0].order, default=None)
 
     def _batch(self, group: Group | Call) -> list[Job]:
-        line = self._groups[group]
-        share = math.ceil(sum(job.size for job in line[:BATCH]) / max(1, self._idle))
+        waiting = self._groups[group]
+        share = math.ceil(sum(job.size for job in waiting[:BATCH]) / max(1, self._idle))
         most = min(BATCH, max(SMALLEST, share))
         end = sentences = characters = 0
-        for job in line:
+        for job in waiting:
             sentences += job.size
             characters += job.excerpt.characters if job.excerpt else 0
-            if end and (job.alone or line[0].alone or sentences > most or characters > BATCH_CHARACTERS):
+            if end and (job.alone or waiting[0].alone or sentences > most or characters > BATCH_CHARACTERS):
                 break
             end += 1
         if isinstance(group, Call) and group.long:
             self._long += 1
-        return self._take_out(group, slice(0, end))
-
-    def _take_out(self, group: Group | Call, part: slice) -> list[Job]:
-        line = self._groups[group]
-        taken = line[part]
-        del line[part]
-        if not line:
+        taken = waiting[:end]
+        del waiting[:end]
+        if not waiting:
             del self._groups[group]
         self.waiting -= sum(job.size for job in taken)
         return taken

@@ -16,13 +16,11 @@ from starlette.requests import Request
 
 from docnmt.base.errors import DocnmtError
 from docnmt.data.subwords import Subwords
-from docnmt.serving.texts import ENDINGS
+from docnmt.decoding.terms import Glossary
+from docnmt.serving.models import ModelInfo, code
 from docnmt.serving.web import Settings
-from docnmt.serving.worker import ModelInfo, code
 
 # ---- Languages of the models that are served ----
-
-# Languages of the models that are served: their codes, their names, and which model translates a pair.
 
 # fmt: off
 NAMES = {
@@ -74,7 +72,7 @@ class Languages:
         akin = [known for known in self.all if _base(known) == wanted or known.lower() == _base(wanted)]
         for known in (*same, *akin):
             return known
-        raise DocnmtError(f"{asked} is not supported")
+        raise DocnmtError(f"{asked} is not supported\n  /languages lists what is")
 
     def model(self, source: str, target: str) -> ModelInfo:
         for info in self.models:
@@ -147,13 +145,17 @@ class Detector:
 AUTO = "auto"
 FIELDS = 2_000  # of a form
 LARGEST_FIELD = 64 << 20  # bytes; the body as a whole has a lower limit
+BRACKETS = 60_000  # in a JSON body: each may be a list, and to make these takes long
+TERMS = 1_000  # of a glossary
+LISTS = ("q", "previous")  # several in a form are a list
+ENDINGS = {"text": ".txt", "html": ".html"}  # of the files that are read as texts of a format are
 _FLAGS = {"true": True, "false": False}
 
 Parameters = Mapping[str, Any]
 
 
-def bad(message: str) -> HTTPException:
-    return HTTPException(400, f"Invalid request: {message}")
+def bad(message: str) -> DocnmtError:
+    return DocnmtError(f"Invalid request: {message}")
 
 
 async def read_parameters(request: Request) -> Parameters:
@@ -169,8 +171,8 @@ async def read_parameters(request: Request) -> Parameters:
         fields += await _multipart(request)
     found: dict[str, Any] = {}
     for name, value in fields:
-        if name == "q" and "q" in found:  # several are a list
-            found["q"] = [*(found["q"] if isinstance(found["q"], list) else [found["q"]]), value]
+        if name in LISTS and name in found:
+            found[name] = [*(found[name] if isinstance(found[name], list) else [found[name]]), value]
         else:
             found[name] = value
     return {name: _typed(name, value) for name, value in found.items()}
@@ -191,6 +193,8 @@ async def _multipart(request: Request) -> list[tuple[str, Any]]:
 
 
 def _from_json(body: bytes) -> Parameters:
+    if body.count(b"[") + body.count(b"{") > BRACKETS:
+        raise bad("the body has too many brackets")
     try:
         found = json.loads(body)
     except (ValueError, RecursionError):
@@ -204,9 +208,18 @@ def _typed(name: str, value: Any) -> Any:
     """Forms have nothing but strings."""
     if name == "context" and isinstance(value, str):
         return _FLAGS.get(value.lower(), value)
+    if name == "glossary" and isinstance(value, str):
+        return _from_json(value.encode("utf-8", "replace"))
     if name == "alternatives" and isinstance(value, str) and value.isdecimal():
         return int(value[:9])
     return value
+
+
+def require(parameters: Parameters, *names: str) -> None:
+    """All that is missing is told at once."""
+    missing = [name for name in names if parameters.get(name) is None]
+    if missing:
+        raise bad(f"missing {', '.join(missing)} parameter{'s' * (len(missing) > 1)}")
 
 
 def text_of(parameters: Parameters, name: str, default: str | None = None) -> str:
@@ -231,6 +244,25 @@ def flag_of(parameters: Parameters, name: str, default: bool) -> bool:
     return value
 
 
+def texts_of(parameters: Parameters, name: str) -> list[str]:
+    """A string, or a list of them; none where there is no such parameter."""
+    value = parameters.get(name, [])
+    given = value if isinstance(value, list) else [value]
+    return [text_of({name: each}, name) for each in given]
+
+
+def glossary_of(parameters: Parameters) -> Glossary | None:
+    """An object of terms and their translations; in a form that is JSON, too."""
+    terms = parameters.get("glossary", {})
+    if terms == {}:
+        return None
+    if not isinstance(terms, dict):
+        raise bad("glossary is not an object of terms and their translations")
+    if len(terms) > TERMS:
+        raise bad(f"glossary has more than {TERMS:,} terms")
+    return Glossary.of({text_of({"a term": s}, "a term"): text_of({s: t}, s) for s, t in terms.items()})
+
+
 def upload_of(parameters: Parameters) -> UploadFile:
     file = parameters.get("file")
     if not isinstance(file, UploadFile) or not file.filename:
@@ -239,28 +271,46 @@ def upload_of(parameters: Parameters) -> UploadFile:
 
 
 @dataclass(frozen=True)
-class TextsAsked:
+class FileAsked:
+    """How /translate_file is to translate."""
+
+    context: bool
+    previous: list[str]  # texts before, which are context
+    glossary: Glossary | None
+
+    @classmethod
+    def of(cls, parameters: Parameters, settings: Settings) -> FileAsked:
+        previous = _within(texts_of(parameters, "previous"), settings)
+        return cls(flag_of(parameters, "context", True), previous, glossary_of(parameters))
+
+
+@dataclass(frozen=True)
+class TextsAsked(FileAsked):
     """What /translate is to translate, and how."""
 
     texts: list[str]
     is_list: bool
     format: str
     alternatives: int
-    context: bool
 
     @classmethod
     def of(cls, parameters: Parameters, settings: Settings) -> TextsAsked:
-        q = parameters.get("q")
-        if isinstance(q, list) and len(q) > settings.strings:
-            raise bad(f"request ({len(q)}) exceeds batch limit ({settings.strings})")
-        texts = [text_of({"q": each}, "q") for each in q] if isinstance(q, list) else [text_of(parameters, "q")]
-        length = sum(map(len, texts))
-        if length > settings.characters:
-            raise bad(f"request ({length}) exceeds text limit ({settings.characters})")
+        require(parameters, "q", "source", "target")
+        texts, how = _within(texts_of(parameters, "q"), settings), FileAsked.of(parameters, settings)
         format = text_of(parameters, "format", "text")
         if format not in ENDINGS:
             raise bad(f"{format} format is not supported")
         alternatives = parameters.get("alternatives", 0)
         if type(alternatives) not in (int, float) or alternatives not in range(settings.alternatives + 1):
             raise bad(f"alternatives is not a number from 0 to {settings.alternatives}")
-        return cls(texts, isinstance(q, list), format, int(alternatives), flag_of(parameters, "context", True))
+        is_list = isinstance(parameters["q"], list)
+        return cls(how.context, how.previous, how.glossary, texts, is_list, format, int(alternatives))
+
+
+def _within(texts: list[str], settings: Settings) -> list[str]:
+    if len(texts) > settings.strings:
+        raise bad(f"request ({len(texts)}) exceeds batch limit ({settings.strings})")
+    length = sum(map(len, texts))
+    if length > settings.characters:
+        raise bad(f"request ({length}) exceeds text limit ({settings.characters})")
+    return texts

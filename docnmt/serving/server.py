@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import ipaddress
 import logging
 import os
@@ -11,6 +12,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
+import anyio
 import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -22,12 +24,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from docnmt.base.errors import DocnmtError
 from docnmt.serving import page as pages
-from docnmt.serving.api import API, Answer, Downloads
+from docnmt.serving.api import API, Answer
+from docnmt.serving.connections import CONNECTIONS, PatientProtocol
+from docnmt.serving.downloads import Downloads
 from docnmt.serving.metrics import Metrics
-from docnmt.serving.pool import LONG, CallFailed, Overloaded, Pool, TimedOut, WorkerDied
+from docnmt.serving.models import FOLDERS, MEMORY, ModelInfo, Models, named
+from docnmt.serving.pool import LONG, CallFailed, OutOfMemory, Overloaded, Pool, TimedOut, WorkerDied
 from docnmt.serving.requests import Detector, name_of, subwords_of
-from docnmt.serving.web import BodyLimits, KeysForPages, Security, Settings
-from docnmt.serving.worker import Load, ModelInfo, load_for_serving, named
+from docnmt.serving.web import BodyLimits, KeysForPages, Security, Settings, in_sentences
 
 # ---- The server's application: API and pages, with what stands around them ----
 
@@ -50,13 +54,14 @@ def make_app(
         Overloaded: _overloaded,
         TimedOut: _unavailable,
         WorkerDied: _unavailable,
+        OutOfMemory: _too_large,
         CallFailed: _failed,
         Exception: _failed,
     }
     app: ASGIApp = Starlette(routes=[*own, *page], exception_handlers=handlers)  # type: ignore[arg-type]
     if api.keys:
         app = KeysForPages(app, api.keys, frozenset(_first_parts(own)))
-    app = Measured(BodyLimits(app, settings), pool.metrics, [*own, *page])
+    app = Measured(BodyLimits(app, settings.body_bytes, settings.seconds), pool.metrics, [*own, *page])
     if origins:
         app = CORSMiddleware(app, allow_origins=origins, allow_methods=["GET", "POST"], allow_headers=["*"])
     return Security(app, names, origins)
@@ -103,7 +108,7 @@ class Measured:
 
 
 def _told(status: int, message: str, headers: dict[str, str] | None = None) -> Response:
-    return Answer({"error": " ".join(message.split())}, status, headers)
+    return Answer({"error": in_sentences(message)}, status, headers)
 
 
 async def _refused(request: Request, error: HTTPException) -> Response:
@@ -118,6 +123,10 @@ async def _overloaded(request: Request, error: Overloaded) -> Response:
     return _told(429, str(error), {"Retry-After": str(error.retry_after)})
 
 
+async def _too_large(request: Request, error: OutOfMemory) -> Response:
+    return _told(413, f"This is too much for a model process: {error}. Send less at once.")
+
+
 async def _unavailable(request: Request, error: Exception) -> Response:
     return _told(503, str(error), {"Retry-After": "1"})
 
@@ -127,8 +136,6 @@ async def _failed(request: Request, error: Exception) -> Response:
 
 
 # ---- Listening: a socket, uvicorn on it, and a stop that lets requests finish ----
-
-CONNECTIONS = 1000
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -152,10 +159,18 @@ def is_loopback(bound: socket.socket) -> bool:
     return ipaddress.ip_address(bound.getsockname()[0]).is_loopback
 
 
+async def settle() -> None:
+    """Once all is loaded, and before anybody waits for an answer."""
+    await anyio.sleep(0)  # loads what it needs for this event loop
+    gc.collect()
+    gc.freeze()  # modules and models are not looked through again and again: a tenth of a second each time
+
+
 async def serve(app: ASGIApp, bound: socket.socket, seconds: float) -> None:
     """Until it is told to stop; then requests that have come in have so many seconds to be answered."""
     config = uvicorn.Config(
         app,
+        http=PatientProtocol,
         lifespan="off",
         log_level="error",  # a client that speaks no HTTP is none of ours
         access_log=False,
@@ -167,6 +182,7 @@ async def serve(app: ASGIApp, bound: socket.socket, seconds: float) -> None:
     logging.getLogger("python_multipart").setLevel(logging.ERROR)  # forms that are none are told to those who sent them
     for number in (signal.SIGINT, signal.SIGTERM):  # raised once more when all is done, and then it is just the end
         signal.signal(number, lambda *_: None)
+    await settle()
     await uvicorn.Server(config).serve(sockets=[bound])
 
 
@@ -183,7 +199,8 @@ class Service:
     room: int = 1024  # sentences that may wait
     names: Sequence[str] = ()
     origins: Sequence[str] = ()
-    load: Load = load_for_serving
+    memory: int = MEMORY  # bytes that a process may use
+    source: Models = FOLDERS
 
     async def run(self, say: Callable[[str], object]) -> None:
         bound = listen(self.host, self.port)  # first: a port that is taken is told before models are loaded
@@ -194,7 +211,13 @@ class Service:
                 names.append(socket.gethostname())
             workers = self.workers or len(os.sched_getaffinity(0))
             pool = Pool(
-                named(self.models), workers=workers, room=self.room, seconds=self.settings.seconds, load=self.load
+                named(self.models),
+                workers=workers,
+                room=self.room,
+                seconds=self.settings.seconds,
+                memory=self.memory,
+                scratch=str(downloads.scratch.path),
+                models=self.source,
             )
             try:
                 async with pool:

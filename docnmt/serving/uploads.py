@@ -3,6 +3,7 @@ translations as they stand on the page. Runs where the model is; between the two
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
@@ -15,6 +16,7 @@ from docnmt.decoding.results import TranslatedDocument, TranslatedSentence
 from docnmt.decoding.translator import Translator
 from docnmt.documents.segment import is_document
 from docnmt.documents.translate import FileSentences
+from docnmt.serving.requests import bad, text_of
 
 MOST = 10_000  # sentences: beyond that a page is no help, to its reader and to the browser
 
@@ -31,20 +33,33 @@ class Upload(Protocol):
     def written(self, translator: Translator, texts: Texts) -> bytes: ...
 
 
-def read_upload(translator: Translator, data: bytes, name: str) -> dict[str, Any]:
+def read_upload(translator: Translator, data: bytes, name: str) -> bytes:
+    """Its name when it is translated, and its documents, as JSON: to write that takes long, too."""
     upload = _upload(translator, data, name)
     documents = upload.documents()
     if not any(sentence["translate"] for document in documents for sentence in document["sentences"]):
         raise DocnmtError(f"{name}: has nothing to translate\n  Give a text with words.")
-    return {"name": upload.name, "documents": documents}
+    return json.dumps({"name": upload.name, "documents": documents}, ensure_ascii=False).encode("utf-8", "replace")
 
 
-def write_upload(translator: Translator, data: bytes, name: str, texts: Texts) -> bytes:
+def write_upload(translator: Translator, data: bytes, name: str, given: str) -> bytes:
+    """`given` are the translations, a list in JSON; null for what stays as it is."""
+    texts = read_texts(given)
     upload = _upload(translator, data, name)
     count = sum(len(document["sentences"]) for document in upload.documents())
     if count != len(texts):
         raise DocnmtError(f"{name}: {count} sentences but {len(texts)} translations\n  Translate the file anew.")
     return upload.written(translator, texts)
+
+
+def read_texts(given: str) -> Texts:
+    try:
+        texts = json.loads(given)
+    except (ValueError, RecursionError):
+        raise bad("texts is not JSON") from None
+    if not isinstance(texts, list):
+        raise bad("texts is not a list")
+    return [None if text is None else text_of({"texts": text}, "texts") for text in texts]
 
 
 def _upload(translator: Translator, data: bytes, name: str) -> Upload:

@@ -9,7 +9,7 @@ import hmac
 import ipaddress
 import os
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,6 +24,8 @@ from docnmt.base.errors import DocnmtError
 # ---- How much a server takes on, and from whom ----
 
 KEYS = "DOCNMT_API_KEYS"
+TEXT_ROUTES = ("/translate", "/detect", "/page/explanation", "/page/alignment")
+FORM_BYTES = 64 * 1024  # of an upload, beside the file
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,10 @@ class Settings:
         """Of a request with a text: JSON may spell a character in 12."""
         return 12 * self.characters + 64 * 1024
 
+    def body_bytes(self, path: str) -> int:
+        """Of any request."""
+        return self.text_bytes if path in TEXT_ROUTES else self.file_bytes + FORM_BYTES
+
 
 def read_keys(path: str) -> frozenset[str]:
     """API keys, one a line, from a file; or, separated by spaces, from the environment."""
@@ -53,6 +59,15 @@ def read_keys(path: str) -> frozenset[str]:
     if not keys:
         raise DocnmtError(f"{path}: has no keys\n  Write one a line, or leave --keys out to let everybody in.")
     return keys
+
+
+# ---- What is said to those who ask ----
+
+
+def in_sentences(message: str) -> str:
+    """A message of several lines as sentences in one, each with its end."""
+    lines = [" ".join(line.split()) for line in message.splitlines() if line.strip()]
+    return " ".join(line if line.endswith((".", "!", "?", ":", "…")) else f"{line}." for line in lines)
 
 
 # ---- What pages from elsewhere must not do with a server on this machine ----
@@ -181,26 +196,23 @@ def _authorization(headers: Headers) -> list[str]:
 
 # ---- Bodies that are too large or take too long to come are not waited for ----
 
-TEXT_ROUTES = ("/translate", "/detect")
-FORM_BYTES = 64 * 1024  # of an upload, beside the file
-
 
 class BodyLimits:
-    def __init__(self, app: ASGIApp, settings: Settings):
-        self.app, self.settings = app, settings
+    """After an answer that came before the end of a request the connection is closed: nobody reads the rest."""
+
+    def __init__(self, app: ASGIApp, limit: Callable[[str], int], seconds: float):
+        """A path's limit in bytes, and the seconds that a body may take."""
+        self.app, self.limit, self.seconds = app, limit, seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        text = scope["path"] in TEXT_ROUTES
-        limit = self.settings.text_bytes if text else self.settings.file_bytes + FORM_BYTES
-        told = f"Invalid request: the body has more than {limit:,} bytes"
-        announced = Headers(scope=scope).get("content-length", "")
-        if announced.isdecimal() and int(announced[:20]) > limit:
-            await JSONResponse({"error": told}, 413)(scope, receive, send)
-            return
-        until = time.monotonic() + self.settings.seconds
+        limit, headers = self.limit(scope["path"]), Headers(scope=scope)
+        told = f"Invalid request: the body has more than {limit:,} bytes."
+        announced = headers.get("content-length", "")
+        until = time.monotonic() + self.seconds
+        has_body = announced not in ("", "0") or "transfer-encoding" in headers
         size, whole = 0, False
 
         async def counted() -> Message:
@@ -215,7 +227,16 @@ class BodyLimits:
             size += len(message.get("body", b""))
             whole = not message.get("more_body", False)
             if size > limit:
+                whole = False
                 raise HTTPException(413, told)
             return message
 
-        await self.app(scope, counted, send)
+        async def closing(message: Message) -> None:
+            if message["type"] == "http.response.start" and has_body and not whole:
+                MutableHeaders(scope=message)["Connection"] = "close"
+            await send(message)
+
+        if announced.isdecimal() and int(announced[:20]) > limit:
+            await JSONResponse({"error": told}, 413)(scope, receive, closing)
+            return
+        await self.app(scope, counted, closing)

@@ -17,9 +17,8 @@ from urllib.error import HTTPError
 
 import pytest
 
-from docnmt.decoding.translator import load
+from docnmt.serving.models import FOLDERS
 from docnmt.serving.requests import Detector, subwords_of
-from docnmt.serving.worker import info_of
 from tests.system.conftest import Result, Tiny, command, environment
 
 LIMIT = 60  # seconds for anything
@@ -217,7 +216,7 @@ def live_model(live: Live) -> str:
 
 
 def test_languages_are_told_apart_by_sub_words(models, tiny):
-    info = info_of("document", str(models["document"]), load(models["document"]))
+    info = FOLDERS.describe("document", str(models["document"]))
     detector = Detector(subwords_of([info]))
     for side, language in (("fr", "fr"), ("en", "en")):
         lines = (tiny.folder / "corpus" / f"dev.{side}").read_text(encoding="utf-8").split("\n")

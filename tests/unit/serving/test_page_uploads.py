@@ -11,7 +11,6 @@ from docnmt.base.errors import DocnmtError
 from docnmt.decoding.files import translate_bytes
 from docnmt.decoding.translator import Translator
 from docnmt.serving import uploads
-from docnmt.serving.uploads import read_upload, write_upload
 from tests.builders import loaded_model
 from tests.fake_translator import Fake, backwards
 from tests.office_files import docx
@@ -32,6 +31,14 @@ FILES = {
 @pytest.fixture(scope="module")
 def translator() -> Translator:
     return Translator(loaded_model())
+
+
+def read_upload(translator, data: bytes, name: str) -> dict:
+    return json.loads(uploads.read_upload(translator, data, name))
+
+
+def write_upload(translator, data: bytes, name: str, texts: list[str | None]) -> bytes:
+    return uploads.write_upload(translator, data, name, json.dumps(texts))
 
 
 def sentences(found: dict) -> list[dict]:

@@ -16,12 +16,12 @@ from starlette.testclient import TestClient
 from docnmt.document import ContextSpec
 from docnmt.documents import KINDS
 from docnmt.serving import page as pages
-from docnmt.serving import page as stretches
-from docnmt.serving.api import Downloads
-from docnmt.serving.page import Wanted, translations
+from docnmt.serving import stretches
+from docnmt.serving.downloads import Downloads
 from docnmt.serving.pool import Overloaded, TimedOut
 from docnmt.serving.requests import Detector
 from docnmt.serving.server import make_app
+from docnmt.serving.stretches import Wanted, translations
 from docnmt.serving.web import Settings
 from tests.serving_fakes import PoolHere, expected
 
@@ -235,8 +235,8 @@ BAD = [
     ("explanation", {"source": ["a" * 6000], "target": ["b"], "position": 0}),
     ("alignment", {"source": "a"}),
     ("alignment", {"source": "a", "target": "b" * 6000}),
-    ("tmx", {"pairs": [["a", "b"]]}),
-    ("tmx", {"pairs": {}}),
+    ("tmx", {"model": "fr-en", "pairs": [["a", "b"]]}),
+    ("tmx", {"model": "fr-en", "pairs": {}}),
     ("sentences", {"file": "a"}),
     ("file", {"file": "a", "texts": "[]"}),
 ]
@@ -269,7 +269,7 @@ def test_no_question_breaks_the_server(path, question):
 def client_without_models() -> TestClient:
     class Silent(PoolHere):
         async def call(self, function, *arguments, **named):  # what is asked of a model is another test's
-            return []
+            return b""
 
     return client_of(Silent(("fr", "en")))
 

@@ -10,7 +10,7 @@ import json
 import pytest
 
 from docnmt.base.errors import DocnmtError
-from docnmt.serving.api import Downloads
+from docnmt.serving.downloads import Downloads
 from docnmt.serving.pool import CallFailed, Overloaded, TimedOut, WorkerDied
 from docnmt.serving.web import Settings, read_keys
 from tests.serving_app import Server
@@ -51,6 +51,42 @@ def test_context_can_be_switched_off(server):
     assert server.translate(["Un chat.", "Bon."], context=False).json()["translatedText"] == said(
         "Un chat.", "Bon.", context=False
     )
+
+
+def test_what_was_said_before_is_seen_and_not_translated(server):
+    a, b, c = said("Un chat.", "Il dort.", "Bon.")
+    assert server.translate("Bon.", previous="Un chat. Il dort.").json() == {"translatedText": c}
+    assert server.translate(["Il dort.", "Bon."], previous=["Un chat."]).json() == {"translatedText": [b, c]}
+    html = server.translate("<p>Bon.</p>", previous=["<p>Un chat.</p><p>Il dort.</p>"], format="html").json()
+    assert html == {"translatedText": f"<p>{c}</p>"}
+    alone = said("Bon.", context=False)[0]
+    assert server.translate("Bon.", previous="Un chat.", context=False).json() == {"translatedText": alone}
+    fields = {"q": "Bon.", "previous": ["Un chat.", "Il dort."], "source": "fr", "target": "en"}
+    assert server.client.post("/translate", data=fields).json() == {"translatedText": c}
+    assert server.translate("Un chat.", previous=[]).json() == {"translatedText": a}
+    file = {"file": ("a.txt", io.BytesIO(b"Bon."))}
+    answer = server.client.post("/translate_file", files=file, data={**fields, "previous": "Un chat. Il dort."})
+    assert server.client.get(answer.json()["translatedFileUrl"]).text == c
+
+
+def test_a_glossary(server):
+    terms = {"chat": "tomcat", "mer": "ocean"}
+    (plain,) = said("Un chat.")
+    assert server.translate("Un chat.", glossary=terms).json() == {"translatedText": f"{plain} tomcat"}
+    fields = {"q": "Un chat.", "source": "fr", "target": "en", "glossary": json.dumps(terms)}
+    assert server.client.post("/translate", data=fields).json() == {"translatedText": f"{plain} tomcat"}
+    assert server.translate("Un chat.", glossary={}).json() == {"translatedText": plain}
+    file = {"file": ("a.txt", io.BytesIO(b"Un chat."))}
+    url = server.client.post("/translate_file", files=file, data=fields).json()["translatedFileUrl"]
+    assert server.client.get(url).text == f"{plain} tomcat"
+
+
+def test_the_api_is_described_for_people(server):
+    page = server.client.get("/docs")
+    assert page.status_code == 200 and page.headers["content-type"].startswith("text/html")
+    for told in ("POST /translate", "previous", "glossary", "at most 50,000 characters", "one of fr-en", "<b>429</b>"):
+        assert told in page.text
+    assert "<script" not in page.text and "://" not in page.text
 
 
 def test_alternatives(server):
@@ -109,7 +145,7 @@ def test_models_are_chosen_by_language_and_by_name():
     ]
     for source, target in (("FR", "en"), ("fr", "pt"), ("fr_FR", "pt_br"), ("en", "fr")):
         assert server.translate("a", source, target).status_code == 200, (source, target)
-    assert server.translate("a", "fr", "pt-PT").json() == {"error": "pt-PT is not supported"}
+    assert server.translate("a", "fr", "pt-PT").json() == {"error": "pt-PT is not supported. /languages lists what is."}
     assert server.translate("a", "en", "pt").status_code == 400
     assert server.translate("a", "fr", "en", model="fr-en").status_code == 200
     assert "not available" in server.translate("a", "fr", "en", model="en-fr").json()["error"]
@@ -167,7 +203,7 @@ def test_files_that_are_none_are_refused(server, name, data, told):
 
 
 def test_downloads_do_not_pile_up(monkeypatch):
-    from docnmt.serving import api as module
+    from docnmt.serving import downloads as module
 
     downloads = Downloads()
     monkeypatch.setattr(module, "BYTES", 10)
@@ -186,7 +222,8 @@ def test_downloads_do_not_pile_up(monkeypatch):
 @pytest.mark.parametrize(
     ("body", "told"),
     [
-        ({}, "missing q"),
+        ({}, "missing q, source, target parameters"),
+        ({"q": ""}, "missing source, target parameters"),
         ({"q": "a", "source": "fr"}, "missing target"),
         ({"q": "a", "target": "en"}, "missing source"),
         ({"q": 1}, "q is not a string"),
@@ -198,12 +235,19 @@ def test_downloads_do_not_pile_up(monkeypatch):
         ({"q": "a", "alternatives": "1"}, "alternatives"),
         ({"q": "a", "alternatives": True}, "alternatives"),
         ({"q": "a", "context": "false"}, "context is neither"),
+        ({"q": "a", "previous": [1]}, "previous is not a string"),
+        ({"q": "a", "glossary": ["b"]}, "glossary is not an object"),
+        ({"q": "a", "glossary": {"b": 1}}, "b is not a string"),
+        ({"q": "a", "glossary": {"b": " "}}, "the translation is empty"),
+        ({"q": "a", "glossary": {str(n): "b" for n in range(1001)}}, "more than 1,000 terms"),
         ({"q": "a", "source": "de", "target": "en"}, "de is not supported"),
         ({"q": "a", "source": "en", "target": "en"}, "English (en) is not available as a target"),
         ([], "not a JSON object"),
     ],
 )
 def test_bad_requests(server, body, told):
+    if "missing" not in told and body:
+        body = {"source": "fr", "target": "en"} | body
     headers = {"Content-Type": "application/json"}
     answer = server.client.post("/translate", content=json.dumps(body), headers=headers)
     assert answer.status_code == 400
@@ -236,8 +280,8 @@ def test_bodies_that_cannot_be_read(server, kind, content, status):
 
 
 def test_other_paths_and_methods_answer_in_the_same_shape(server):
-    assert server.client.get("/nowhere").json() == {"error": "Not Found"}
-    assert server.client.get("/translate").json() == {"error": "Method Not Allowed"}
+    assert server.client.get("/nowhere").json() == {"error": "Not Found."}
+    assert server.client.get("/translate").json() == {"error": "Method Not Allowed."}
 
 
 def test_limits():
@@ -331,7 +375,7 @@ def test_keys():
     client = server.client
     assert server.translate("a").status_code == 403
     assert "api_key" in server.translate("a").json()["error"]
-    assert server.translate("a", api_key="no").json() == {"error": "Invalid API key"}
+    assert server.translate("a", api_key="no").json() == {"error": "Invalid API key."}
     assert server.translate("a", api_key="\ud800").status_code == 400
     assert server.translate("a", api_key=["k1"]).status_code == 400
     for key in ("k1", "ключ"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,10 +11,11 @@ from hypothesis import strategies as st
 from docnmt.decoding.translator import Translator
 from docnmt.document import ContextSpec
 from docnmt.serving.excerpts import one_by_one, translate_excerpts, whole
+from docnmt.serving.requests import TextsAsked
 from docnmt.serving.texts import translate_html
-from docnmt.serving.worker import info_of
 from tests.builders import parallel_documents
 from tests.every_system import briefly_trained
+from tests.serving_fakes import described
 
 
 @pytest.fixture
@@ -28,7 +31,7 @@ def texts(found) -> list[str]:
 @pytest.mark.parametrize("context", [True, False])
 def test_a_batch_changes_nothing(name, context):
     translator = Translator(briefly_trained(name))
-    info = info_of(name, "", translator)
+    info = described(name, "", translator)
     documents = [list(document.source) for document in parallel_documents([4, 1, 5], seed=11)]
     alone = [translator.translate(document, context=None if context else "off") for document in documents]
     assert len({text for document in alone for text in document}) > 5, "too much alike to prove anything"
@@ -42,7 +45,7 @@ def test_a_batch_changes_nothing(name, context):
 
 
 def test_some_systems_need_whole_documents_and_some_do_not():
-    in_order = {name: info_of(name, "", Translator(briefly_trained(name))).in_order for name in ("attention", "han")}
+    in_order = {name: described(name, "", Translator(briefly_trained(name))).in_order for name in ("attention", "han")}
     assert in_order == {"attention": False, "han": True}
 
 
@@ -68,10 +71,12 @@ def test_what_has_no_words_stays_as_it_is(translator):
 
 
 def test_html_has_its_tags_at_its_words_in_all_alternatives(translator):
-    ranked = translate_html(translator, ["<p>le <b>chat</b> voit la mer.</p>", "<i>rien</i>"], True, 2)
+    texts = ["<p>le <b>chat</b> voit la mer.</p>", "<i>rien</i>"]
+    asked = TextsAsked(True, [], None, texts, True, "html", 1)
+    ranked = translate_html(translator, asked, 2)
     assert len(ranked) == 2
     for paragraph, word in ranked:
         assert paragraph.startswith("<p>") and paragraph.count("<b>") == paragraph.count("</b>") == 1
         assert word.startswith("<i>") and word.endswith("</i>")
-    context_off = translate_html(translator, ["<p>le <b>chat</b> voit la mer.</p>", "<i>rien</i>"], False, 1)
+    context_off = translate_html(translator, replace(asked, context=False), 1)
     assert len(context_off) == 1

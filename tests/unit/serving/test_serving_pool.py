@@ -13,9 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from docnmt.base.errors import DocnmtError
+from docnmt.serving.models import named
 from docnmt.serving.pool import CallFailed, Overloaded, Pool, TimedOut, WorkerDied
-from docnmt.serving.worker import named
 from tests.serving_fakes import (
+    FakeModels,
     dying_load,
     expected,
     languages,
@@ -30,10 +31,10 @@ from tests.serving_fakes import (
 def with_pool(work: Callable[[Pool], Awaitable[Any]], load=load_telling, **options) -> Any:
     async def run() -> Any:
         folders = {"one": "fr-en", "two": "en-fr"}
-        async with Pool(folders, load=load, **({"workers": 1, "seconds": 20} | options)) as pool:
+        async with Pool(folders, models=FakeModels(load), **({"workers": 1, "seconds": 60} | options)) as pool:
             return await work(pool)
 
-    return asyncio.run(asyncio.wait_for(run(), 40))
+    return asyncio.run(asyncio.wait_for(run(), 120))
 
 
 async def texts(pool: Pool, sentences: list[str], **options) -> list[str]:
@@ -119,11 +120,11 @@ def test_a_request_that_is_given_up_leaves_the_queue():
         async with aclosing(pool.translate(["b"] * 50)) as closed:
             closing = asyncio.create_task(anext(closed))
             await asyncio.sleep(0)
-            assert pool._line.waiting == 100
+            assert pool._queue.waiting == 100
             given_up.cancel()
             closing.cancel()
             await asyncio.gather(given_up, closing, return_exceptions=True)
-        assert pool._line.waiting == 0
+        assert pool._queue.waiting == 0
         await busy
         assert pool.metrics.sentences.values == {(("model", "one"),): 1}
 
