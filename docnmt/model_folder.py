@@ -194,11 +194,12 @@ def check_files(folder: Path) -> None:
 
 
 class _ForWeights(TorchFunctionMode):
-    """A model that is built to be filled from a file: no larger than the file, whatever config.json says, and no time
+    """A model that is built to be filled from a file: not much larger than it, whatever config.json says, and no time
     is spent on drawing what the file replaces. The device "meta" would do as well, but makes torch import its compiler,
     which takes longer than all the rest."""
 
     BESIDE = 1 << 24  # numbers that a model has beside its weights: tables of positions
+    COPIES = 3  # of a table that both embeddings and the softmax share, until they do
 
     def __init__(self, path: Path):
         super().__init__()
@@ -206,7 +207,8 @@ class _ForWeights(TorchFunctionMode):
         try:
             with safe_open(regular_file(path), "pt") as file:
                 names = file.keys()
-                self.left = self.BESIDE + sum(math.prod(file.get_slice(name).get_shape()) for name in names)
+                held = sum(math.prod(file.get_slice(name).get_shape()) for name in names)
+                self.left = self.BESIDE + self.COPIES * held
         except (OSError, SafetensorError) as error:
             raise DocnmtError(f"{path}: damaged or missing ({error})\n  Copy the folder again.") from None
 

@@ -10,8 +10,9 @@ import torch
 import torch.nn.functional as F
 
 from docnmt.base.errors import DocnmtError
-from docnmt.config import ContextConfig, ModelConfig
+from docnmt.config import ContextConfig, DecodingConfig, ModelConfig
 from docnmt.data.batches import pack
+from docnmt.data.subwords import NamedSubwords, Vocabulary
 from docnmt.decoding.beam import beam_search
 from docnmt.decoding.rules import MarianRule
 from docnmt.engine import Engine, EngineState
@@ -20,6 +21,8 @@ from docnmt.engine.native import accelerator
 from docnmt.model.base import smoothed_cross_entropy
 from docnmt.model.layers import FeedForward, Residual, sinusoids
 from docnmt.model.states import DecoderState
+from docnmt.model.transformer import DocumentTransformer
+from docnmt.model_folder import ModelCard, load_model, save_model, weights_of
 from tests.builders import (
     BOS,
     EOS,
@@ -32,6 +35,7 @@ from tests.builders import (
     shake,
     with_end,
 )
+from tests.builders import subwords as subwords_of
 
 needs_int8 = pytest.mark.skipif(not has_int8(), reason="there is no int8 kernel for this processor")
 ACTIVATIONS = ("relu", "swish", "gelu")
@@ -187,3 +191,16 @@ def test_a_shortlist_takes_its_part_of_the_bias():
             a, b = (EngineState(e, e.encode(pack(sources), pack(contexts)), 1) for e in (whole, some))
             words = torch.full((len(sources),), BOS)
             torch.testing.assert_close(a.logits(words)[:, [EOS, 4, 9, 11]], b.logits(words), atol=1e-4, rtol=1e-4)
+
+
+def test_a_large_table_that_all_share_can_be_loaded(tmp_path):
+    """Models of OPUS-MT's size: a table of 60,000 words by 512 is made three times before it is one."""
+    words = Vocabulary(("<0>", "<s>", "</s>", "<unk>", *(f"word{n}" for n in range(70_000))))
+    subwords = NamedSubwords(subwords_of("source").model, words)
+    config = ModelConfig(
+        width=128, filter_width=8, heads=2, encoder_layers=1, decoder_layers=1, tie="all", positions="marian"
+    )
+    model = DocumentTransformer(config, ContextConfig(kind="none"), len(subwords), len(subwords))
+    card = ModelCard(config, ContextConfig(kind="none"), DecodingConfig(), "fr", "en")
+    save_model(tmp_path / "model", weights_of(model), card, subwords, subwords, {})
+    assert torch.equal(load_model(tmp_path / "model").model.softmax.weight, model.softmax.weight)
