@@ -2,6 +2,7 @@
 
     python benchmarks/decoding.py [--sizes small base opus] [--only throughput latency ...] [--systems NAME ...]
                                   [--rounds 5] [--groups 8] [--json FILE] [--plot FILE.png] [--quick]
+                                  [--cpu-time]
 
 All systems decode with one set of random weights, beam 4, and lengths that are forced: each sentence is given as many
 target words as it has source pieces, rounded up to a multiple of 4, and a batch holds sentences of one target length.
@@ -11,6 +12,9 @@ vocabulary map. The size "opus" is that of OPUS-MT's models: there the weights g
 CTranslate2's converter takes them, and in the layout of transformers. The families of systems run in processes of
 their own and take turns, round after round; each system at the layout (workers x threads) and the batch size that a
 short pilot found best for it.
+
+--cpu-time counts the seconds of processor time that a system's threads take, not those that pass: so ratios are about
+right on a machine that has other work, too.
 
 Parts: throughput; latency, of one short sentence alone; load, how long a model takes to load; growth, from one sentence
 to 10,000; cores, one and all.
@@ -44,14 +48,14 @@ PARTS: dict[str, Callable[[Plan, Workers], dict[str, Any]]] = {
 }
 
 
-def measure(plan: Plan, only: list[str], console: Console) -> dict[str, Any]:
+def measure(plan: Plan, only: list[str], console: Console, cpu_time: bool) -> dict[str, Any]:
     """For each size the figures of each part."""
     figures: dict[str, Any] = {}
     for size in plan.sizes:
         figures[size] = {}
         with tempfile.TemporaryDirectory(prefix="decoding-") as folder:
             write_models(Path(folder), SIZES[size])
-            with Workers(size, Path(folder), Progress().say) as workers:
+            with Workers(size, Path(folder), Progress().say, cpu_time) as workers:
                 for name in only:
                     figures[size][name] = PARTS[name](plan, workers)
                     report.table(name, size, figures[size][name]).print(console)
@@ -67,6 +71,7 @@ def main() -> None:
     options.add_argument("--groups", type=int, default=8, help="of 64 sentences each, in one pass")
     options.add_argument("--most", type=int, default=10_000, help="sentences, where growth ends")
     options.add_argument("--quick", action="store_true", help="a tiny model, once: only to see that everything runs")
+    options.add_argument("--cpu-time", action="store_true", help="of processor seconds, for a busy machine")
     options.add_argument("--json", default="", metavar="FILE")
     options.add_argument("--plot", default="", metavar="FILE.png")
     options.add_argument("--worker", nargs=2, help=argparse.SUPPRESS)
@@ -82,7 +87,8 @@ def main() -> None:
     systems = [name for name in SYSTEMS if name in (REFERENCE, *chosen.systems)]
     plan = Plan(chosen.sizes, systems, chosen.rounds, chosen.groups, chosen.most)
     plan = parts.quick(plan) if chosen.quick else plan
-    figures = measure(plan, chosen.only, console)
+    plan = parts.by_cpu_time(plan) if chosen.cpu_time else plan
+    figures = measure(plan, chosen.only, console, chosen.cpu_time)
     targets = report.targets(figures)
     if targets:
         report.target_table(targets).print(console)

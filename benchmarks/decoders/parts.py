@@ -40,6 +40,12 @@ def quick(plan: Plan) -> Plan:
     return Plan(sizes, plan.systems, rounds=1, groups=2, most=3, batches=(2, 4), layouts=layouts, calls=2)
 
 
+def by_cpu_time(plan: Plan) -> Plan:
+    """Only threads: the time of other processes is not a worker's own."""
+    layouts = {family: [each for each in tried if not each.processes] for family, tried in plan.layouts.items()}
+    return replace(plan, layouts=layouts)
+
+
 def throughput(plan: Plan, workers: Workers) -> dict[str, Any]:
     """Target tokens a second with all cores, each system at the setting that is best for it."""
     settings = {name: best_setting(plan, workers, name) for name in plan.systems}

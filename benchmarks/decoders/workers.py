@@ -38,8 +38,8 @@ class Measured:
 class Workers:
     """The processes, seen from outside."""
 
-    def __init__(self, size: str, folder: Path, say: Callable[[str], None]):
-        self.size, self.folder, self.say = size, folder, say
+    def __init__(self, size: str, folder: Path, say: Callable[[str], None], cpu_time: bool = False):
+        self.size, self.folder, self.say, self.cpu_time = size, folder, say, cpu_time
         self.settings: dict[str, Setting] = {}  # the best one of each system, once it is known
         self.processes: dict[str, subprocess.Popen[str]] = {}
 
@@ -50,7 +50,7 @@ class Workers:
             self.processes[family] = start("--worker", self.size, str(self.folder))
         process = self.processes[family]
         assert process.stdin and process.stdout
-        asked = {"system": system, **asdict(setting), "repeat": repeat, **material}
+        asked = {"system": system, **asdict(setting), "repeat": repeat, "cpu_time": self.cpu_time, **material}
         process.stdin.write(json.dumps(asked) + "\n")
         process.stdin.flush()
         answer = process.stdout.readline()
@@ -82,6 +82,7 @@ def work(size_name: str, folder: Path) -> None:
     made: dict[str, tuple[Layout, Decoder]] = {}
     for line in sys.stdin:
         asked = json.loads(line)
+        clock = time.process_time if asked["cpu_time"] else time.monotonic
         system, layout = SYSTEMS[asked["system"]], Layout(**asked["layout"])
         groups = spread(size, asked["groups"]) if "groups" in asked else alike(size, *asked["alike"])
         batches = cut(groups, asked["batch"], layout.workers)
@@ -94,9 +95,9 @@ def work(size_name: str, folder: Path) -> None:
         wanted = [[sentence.length for sentence in batch] for batch in batches]
         seconds = []
         for _ in range(asked["repeat"]):
-            begin = time.monotonic()
+            begin = clock()
             lengths = decoder.run(batches)
-            seconds.append(time.monotonic() - begin)
+            seconds.append(clock() - begin)
             if lengths != wanted:
                 raise SystemExit(f"{system.name} wrote translations of {lengths} words where {wanted} were asked for")
         print(json.dumps({"seconds": seconds, "tokens": sum(map(sum, wanted))}), flush=True)
