@@ -69,7 +69,7 @@ CASES: dict[str, Case] = {
     "han": Case({"kind": "han"}),
     "concat-2-to-1": Case({"kind": "concat", "previous": 1}, freeze=False),
     "concat-2-to-2": Case({"kind": "concat", "previous": 1, "translate_previous": True}, freeze=False),
-    "concat-2+1": Case({"kind": "concat", "previous": 1, "mark": "prefix"}, freeze=False),
+    "concat-2+1": Case({"kind": "concat", "previous": 1, "mark": "prefix"}),
     "cache": Case({"kind": "cache", "topic_words": 30, **_CACHE}, learned=some_topics),
     "continuous-cache": Case({"kind": "continuous-cache", **_CACHE}),
     "hierarchical": Case({"kind": "hierarchical", "previous": 3}, "rnnsearch"),
@@ -94,7 +94,7 @@ VARIANTS: dict[str, Case] = {
     "han-start": Case({"kind": "han", "start": "sentence"}),
     "concat-3-to-1": Case({"kind": "concat", "previous": 2}, freeze=False),
     "concat-3-to-3": Case({"kind": "concat", "previous": 2, "translate_previous": True}, freeze=False),
-    "concat-3+1": Case({"kind": "concat", "previous": 2, "mark": "prefix"}, freeze=False),
+    "concat-3+1": Case({"kind": "concat", "previous": 2, "mark": "prefix"}),
     "cache-without-topics": Case({"kind": "cache", "topic_words": 0}),
     "hierarchical-start": Case({"kind": "hierarchical", "previous": 3, "start": "sentence"}, "rnnsearch"),
 }

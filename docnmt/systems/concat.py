@@ -114,9 +114,9 @@ class PrefixTransformer(DocumentTransformer):
         self.context_embedding = Embedding(source_vocabulary, model.width, model.positions)
 
     def embed(self, embedding: Embedding, packed: Packed, dropout: Dropout | None = None) -> Tensor:
-        prefixed = packed.tokens < 0
-        if not prefixed.any():
+        if embedding is not self.source_embedding:
             return super().embed(embedding, packed, dropout)
+        prefixed = packed.tokens < 0  # none, maybe; even so the second table is part of what is trained
         pieces, segments = torch.where(prefixed, ~packed.tokens, packed.tokens), packed.segments
         tables = (table(pieces, segments.positions, segments.longest) for table in (self.context_embedding, embedding))
         return (dropout or self.dropout)(torch.where(prefixed[:, None], *tables))
