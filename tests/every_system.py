@@ -63,6 +63,7 @@ class Case:
 
 
 _CACHE = {"previous": 4, "cache_words": 20}
+_FEW_WORDS = {"stop_frequency": 0.9}  # of a small vocabulary every word is frequent
 CASES: dict[str, Case] = {
     "attention": Case({"kind": "attention"}),
     "voita": Case({"kind": "voita", "previous": 1}),
@@ -70,10 +71,10 @@ CASES: dict[str, Case] = {
     "concat-2-to-1": Case({"kind": "concat", "previous": 1}, freeze=False),
     "concat-2-to-2": Case({"kind": "concat", "previous": 1, "translate_previous": True}, freeze=False),
     "concat-2+1": Case({"kind": "concat", "previous": 1, "mark": "prefix"}),
-    "cache": Case({"kind": "cache", "topic_words": 30, **_CACHE}, learned=some_topics),
+    "cache": Case({"kind": "cache", "topic_words": 30, **_CACHE, **_FEW_WORDS}, learned=some_topics),
     "continuous-cache": Case({"kind": "continuous-cache", **_CACHE}),
     "hierarchical": Case({"kind": "hierarchical", "previous": 3}, "rnnsearch"),
-    "rnnsearch-cache": Case({"kind": "cache", "topic_words": 8}, "rnnsearch", learned=some_topics),
+    "rnnsearch-cache": Case({"kind": "cache", "topic_words": 8, **_FEW_WORDS}, "rnnsearch", learned=some_topics),
 }
 
 # Other settings under which a system has other parts.

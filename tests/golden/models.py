@@ -63,6 +63,7 @@ threads = 1
 """
 
 _CACHE = ["previous=4", "cache_words=20"]
+_FEW_WORDS = ["stop_frequency=0.9"]  # of a small vocabulary every word is frequent
 _UNFROZEN = ["document.freeze=false"]
 # the settings of [context], and others by their full names
 SYSTEMS: dict[str, list[str]] = {
@@ -81,11 +82,11 @@ SYSTEMS: dict[str, list[str]] = {
     "han-encoder": ["kind=han", "integration=encoder"],
     "concat": ["kind=concat", "previous=1", *_UNFROZEN],
     "concat-both": ["kind=concat", "previous=1", "translate_previous=true", *_UNFROZEN],
-    "cache": ["kind=cache", "topic_words=30", *_CACHE],
+    "cache": ["kind=cache", "topic_words=30", *_FEW_WORDS, *_CACHE],
     "continuous-cache": ["kind=continuous-cache", *_CACHE],
     "rnnsearch": ["kind=none", "model.kind=rnnsearch"],
     "hierarchical": ["kind=hierarchical", "previous=3", "model.kind=rnnsearch"],
-    "rnnsearch-cache": ["kind=cache", "topic_words=8", "model.kind=rnnsearch"],
+    "rnnsearch-cache": ["kind=cache", "topic_words=8", *_FEW_WORDS, "model.kind=rnnsearch"],
 }
 
 
