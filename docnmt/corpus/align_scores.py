@@ -12,6 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from docnmt.text.scripts import CJK
+
 # ---- The best way to go through two texts side by side, by dynamic programming ----
 
 # A bead is what belongs together: one sentence and its translation, one and two, or a sentence that has none. (The
@@ -77,7 +79,7 @@ PRIORS: dict[Shape, float] = {(1, 1): 0.87, (1, 2): 0.045, (2, 1): 0.045, (2, 2)
 SKIP = 0.005
 _SPREAD = 6.8  # variance of the target's length for each character of the source (Gale and Church)
 _LONGEST = 3_000  # words of a chapter that are looked at: the others are too rare to tell anything
-_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_]+")
+_WORD = re.compile(rf"[{CJK}]|[^\W_]+")
 
 # Source words [sentences' words], target words -> p(target | source), [source words, target words].
 Translations = Callable[[Sequence[str], Sequence[str]], Matrix]

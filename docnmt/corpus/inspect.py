@@ -15,16 +15,14 @@ from rich.text import Text
 
 from docnmt.base import report
 from docnmt.document import ContextSpec, ParallelDocument, context_sentences, visible_positions
+from docnmt.text import scripts
 
 EXAMPLES = 3
 # A document must have this many sentences to serve as an example.
 EXAMPLE_LENGTH = 3
 
-# Scripts written without spaces: Thai to Khmer, kana, Han and their punctuation (Korean has spaces).
-UNSPACED = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
-)
-_UNSPACED_PUNCTUATION = re.compile("[\u3000-\u303f\uff00-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]")
+UNSPACED = re.compile(f"[{scripts.UNSPACED}]")
+_UNSPACED_PUNCTUATION = re.compile(f"[{scripts.CJK_PUNCTUATION}]")
 
 
 def count_words(sentence: str) -> int:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from docnmt.base.errors import DocnmtError
 from docnmt.documents.inline import Change, Splice
+from docnmt.documents.layout import columns
 from docnmt.documents.messages import Message, message
 from docnmt.documents.plural_forms import PluralForms
 from docnmt.documents.segment import Room, Segment
 from docnmt.documents.xliff import check_language
+from docnmt.text.scripts import CJK, CJK_PUNCTUATION
 
 # ---- gettext catalogues ----
 
@@ -31,6 +32,8 @@ _CHARSET = re.compile(
     r"|shift_jis|johab|tis-620"
 )
 _KEYWORDS = frozenset(("domain", "msgctxt", "msgid", "msgid_plural", "msgstr"))
+# A word, or a character where no spaces part words, with what cannot stand at the beginning of a line.
+_PIECE = re.compile(rf"[{CJK}](?:[{CJK_PUNCTUATION}]| )*|[^ {CJK}]+ *| +")
 # gettext's own width.
 WIDTH = 79
 
@@ -204,7 +207,7 @@ def literal(text: str, room: int, wrap: bool, newline: str) -> str:
     With `wrap` lines that are too long are broken at spaces, too.
     """
     lines = [f'"{line.translate(_WRITTEN)}"' for line in re.findall(r"[^\n]*\n|[^\n]+", text)] or ['""']
-    if len(lines) == 1 and (not wrap or _columns(lines[0]) <= room):
+    if len(lines) == 1 and (not wrap or columns(lines[0]) <= room):
         return lines[0]
     if wrap:
         lines = [f'"{part}"' for line in lines for part in _wrapped(line[1:-1], WIDTH - 2)]
@@ -212,20 +215,15 @@ def literal(text: str, room: int, wrap: bool, newline: str) -> str:
 
 
 def _wrapped(line: str, width: int) -> Iterator[str]:
-    part, columns = "", 0
-    # Words with the spaces after them; scripts without spaces may be broken anywhere, but not before punctuation.
-    for word in re.findall(r"[\u3040-\u9fff](?:[\u3001-\u303f\uff01-\uff5e]| )*|[^ \u3040-\u9fff]+ *| +", line):
-        wide = _columns(word)
-        if part and columns + wide > width:
+    part, used = "", 0
+    for word in _PIECE.findall(line):
+        wide = columns(word)
+        if part and used + wide > width:
             yield part
-            part, columns = "", 0
+            part, used = "", 0
         part += word
-        columns += wide
+        used += wide
     yield part
-
-
-def _columns(text: str) -> int:
-    return len(text) + sum(unicodedata.east_asian_width(c) in "WF" for c in text if c > "\u10ff")
 
 
 # The segments are the msgids, in the order of the file. Those translated already are read as context and stay. A

@@ -19,10 +19,11 @@ from docnmt.corpus.word_table import WordAligner
 from docnmt.evaluation.metrics import Metric
 from docnmt.evaluation.outputs import Output, References
 from docnmt.evaluation.scores import Measured
+from docnmt.text.scripts import UNSPACED
 from docnmt.version import __version__
 
 _WORD = re.compile(r"[^\W\d_]+")
-_UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
+_UNSPACED = re.compile(f"[{UNSPACED}]")
 SHORTEST = 4  # letters of a term
 COMMON = 0.02  # of the sentences: a word in more of them is no term
 

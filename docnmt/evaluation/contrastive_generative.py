@@ -19,6 +19,7 @@ from docnmt.document import Document
 from docnmt.evaluation.contrastive import Accuracy, Group, key_of, shown
 from docnmt.evaluation.contrastive_ctxpro import has_expected
 from docnmt.evaluation.contrastive_items import Item, Passage
+from docnmt.text.scripts import CJK
 
 RIGHT, WRONG, NEITHER = "right", "wrong", "neither"
 
@@ -124,7 +125,7 @@ def written_row(written: Written) -> dict[str, str]:
 
 # ---- The words that tell the candidates of an item apart ----
 
-_TOKEN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_]+")  # a word, or a character where no spaces part words
+_TOKEN = re.compile(rf"[{CJK}]|[^\W_]+")  # a word, or a character where no spaces part words
 
 
 class Decisive(NamedTuple):

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from docnmt.base.errors import DocnmtError
+from docnmt.text.scripts import CJK
 
 # ---- What is known of languages ----
 
@@ -22,7 +23,7 @@ from docnmt.base.errors import DocnmtError
 GENDER = "gender"  # in the place of words to swap: all pronouns of a person at once
 MASCULINE, FEMININE, OTHERWISE = "masculine", "feminine", "otherwise"
 
-UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
+UNSPACED = re.compile(f"[{CJK}]")
 WORD = r"[^\W_]+(?:-[^\W_]+)*"
 _NEXT = re.compile(rf"[ \u00a0]({WORD})|('[a-z]+)")
 _PREVIOUS = re.compile(rf"({WORD}'?)[ \u00a0]?$|-$")

@@ -19,6 +19,7 @@ from docnmt.base.report import Column, Table
 from docnmt.evaluation.metrics import Metric, corpus_statistics
 from docnmt.evaluation.outputs import Output, References
 from docnmt.evaluation.significance import UNKNOWN, Interval, interval
+from docnmt.text.scripts import CJK
 
 # ---- Parts of a test set: domains and documents ----
 
@@ -102,7 +103,7 @@ def _count(number: int, noun: str) -> str:
 
 
 RESAMPLES, SEED = 1000, 1
-_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
+_CJK = re.compile(f"[{CJK}]")
 FEW = 20  # documents (or sentences), of which resamples are too much alike
 _SLICE = 256  # sentences measured between two steps of the bar
 
@@ -188,7 +189,7 @@ def warn_of_tokens(texts: Mapping[str, Sequence[str]], remedy: str = "--tokenize
 def warn_of_language(references: References) -> None:
     """Where words have no spaces between them, BLEU of whole sentences is next to nothing."""
     text = "".join(references.texts[0])
-    if 3 * len(_UNSPACED.findall(text)) > len(text):
+    if 3 * len(_CJK.findall(text)) > len(text):
         warnings.warn(
             "the references are Chinese or Japanese, and are cut into words at spaces; --language zh (or ja) cuts them "
             "as they should be",

@@ -23,16 +23,14 @@ from docnmt.base.errors import DocnmtError
 from docnmt.judging.sampling import Place, Sample
 from docnmt.judging.store import CHOICES, Store
 from docnmt.serving.web import BodyLimits, Security, in_sentences
+from docnmt.text.scripts import SIGNS, UNSPACED
 
 # ---- Where two translations of a sentence differ, word by word ----
 
 Part = tuple[str, bool]  # some text, and whether the other translation lacks it
 
-# Thai, Lao, Burmese, Khmer, Kana, Han: no spaces part words there, so each character stands for itself.
-_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
-# Signs above, below and beside letters, which are no letters to `re` but part of the word; Indic scripts whole.
-_SIGNS = "\u0300-\u036f\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff"
-_TOKEN = re.compile(rf"(\s*)([{_UNSPACED}]|(?:(?![{_UNSPACED}])[^\W_]|[{_SIGNS}])+|\S)")
+# Where no spaces part words each character stands for itself.
+_TOKEN = re.compile(rf"(\s*)([{UNSPACED}]|(?:(?![{UNSPACED}])[^\W_]|[{SIGNS}])+|\S)")
 
 
 @lru_cache(maxsize=10_000)

@@ -14,13 +14,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from docnmt.text.scripts import EAST_ASIAN
+
 LONGEST = 1000  # characters of a sentence; a longer one is cut where that hurts least
 
 # Chinese, Japanese and others in which no space has to follow the end of a sentence.
 _FULL = "。！？｡︒।॥။።፧៕"
-_WIDE = (
-    "\u1100-\u11ff\u2e80-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
-)
 _OPENING = "\"'“‘„‚«‹»([{¿¡「『（【《〈*_–—-"  # what may stand before the first word of a sentence
 _LINE = "\t\n\v\f\r\x1c\x1d\x1e\x85\u2028\u2029"
 
@@ -90,7 +89,7 @@ def split(text: str, language: str = "", whole: Sequence[tuple[int, int]] = ()) 
 def _ends(language: str) -> re.Pattern[str]:
     closing = _CLOSING.get(language, _CLOSING[""])
     spaced = "" if "«" in closing else rf"[^\S{_LINE}]?[»›]|"  # "Oui. »", but in German it opens
-    pattern = _ENDS.format(line=_LINE, full=_FULL, wide=_WIDE, closing=closing, spaced=spaced)
+    pattern = _ENDS.format(line=_LINE, full=_FULL, wide=EAST_ASIAN, closing=closing, spaced=spaced)
     if language != "el":  # the Greek question mark
         pattern = pattern.replace("։;", "։")
     return re.compile(pattern, re.VERBOSE)

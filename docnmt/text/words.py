@@ -9,12 +9,11 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
+from docnmt.text.scripts import UNSPACED
+
 SPACE = "▁"
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
-# Thai, Lao, Burmese, Khmer, Kana, Han: no spaces part words there, so a piece has to do.
-_UNSPACED = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
-)
+_UNSPACED = re.compile(f"[{UNSPACED}]")  # no spaces part words there, so a piece has to do
 
 
 def letters(text: str) -> str:
