@@ -17,7 +17,7 @@ from typing import Any
 import sentencepiece
 
 from docnmt.base.errors import DocnmtError
-from docnmt.base.files import regular_file, write_atomically
+from docnmt.base.files import read_json, regular_file, write_atomically
 from docnmt.config import SubwordConfig
 from docnmt.text.punctuation import normalise
 
@@ -136,7 +136,7 @@ class Vocabulary:
         if not path.exists():
             return None
         try:
-            table = json.loads(path.read_text(encoding="utf-8"))
+            table = read_json(path)
             return cls(**table | {"pieces": tuple(table["pieces"])})
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise DocnmtError(f"{path}: not a vocabulary ({error})\n  Copy the model folder again.") from None
