@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
+import socket
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -16,7 +16,7 @@ except ImportError:
 
 T = TypeVar("T")
 
-HERE = "ray"  # --on ray: a cluster that is running on this machine, or one started for this command
+HERE = "ray"  # --on ray: this machine alone
 STORE = 80 * 2**20  # bytes of memory for objects; what is shared lies on disk, Ray would take 30 % of the memory
 LOOK_AFTER = 30.0  # seconds without news after which the machines are looked at
 
@@ -34,21 +34,26 @@ class Need:
 
 
 def connect(on: str) -> None:
-    """To the cluster at HOST:PORT; or on this machine, where one is started if none is running."""
-    quiet: dict[str, Any] = {"logging_level": "ERROR", "log_to_driver": True}
+    """To the cluster at HOST:PORT; or to one of this machine alone, started for this command and gone with it."""
     if ray.is_initialized():
         return
+    quiet: dict[str, Any] = {"logging_level": "ERROR", "log_to_driver": True}
+    if on != HERE:
+        _knock(on)  # Ray would try for many minutes
+        ray.init(address=on, **quiet)
+    else:
+        ray.init(address="local", object_store_memory=STORE, include_dashboard=False, **quiet)
+
+
+def _knock(on: str) -> None:
+    host, _, port = on.rpartition(":")
     try:
-        ray.init(address="auto" if on == HERE else on, **quiet)
-    except (ConnectionError, RuntimeError, ValueError) as error:
-        if on != HERE:
-            raise DocnmtError(
-                f"--on {on}: no Ray cluster answers there ({str(error).partition('.')[0]})\n"
-                f"  Start one: ray start --head --port={on.rpartition(':')[2]}; docs/cluster.md says how."
-            ) from None
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            ray.init(address="local", object_store_memory=STORE, include_dashboard=False, **quiet)
+        socket.create_connection((host, int(port)), timeout=10).close()
+    except OSError as error:
+        raise DocnmtError(
+            f"--on {on}: no Ray cluster answers there ({error.strerror or error})\n"
+            f"  Start one: ray start --head --port={port}; docs/cluster.md says how."
+        ) from None
 
 
 def gpus_there() -> bool:

@@ -176,7 +176,7 @@ def test_who_waits_for_a_machine_is_told(cluster, tmp_path, monkeypatch):
     assert bench.progress.lines == ["no machine of the cluster has 3 cores now: waiting for one (3 are there)"]
 
 
-def test_a_cluster_that_is_not_there_is_said():
-    ray.shutdown()
+def test_a_cluster_that_is_not_there_is_said(monkeypatch):
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
     with pytest.raises(DocnmtError, match=r"--on 127.0.0.1:1: no Ray cluster answers there .*\n.*ray start --head"):
         connect("127.0.0.1:1")
