@@ -12,6 +12,7 @@ from docnmt.base.lines import Flaw, InputFile, Line, find_flaw
 from docnmt.corpus.rows import Reading, SeenIds, Side, good_sentences, pair_up
 from docnmt.corpus.sgml_tokens import Tag, decode_references, followed, sentence
 from docnmt.document import Document, ParallelDocument
+from docnmt.text.languages import primary
 
 
 class Segments:
@@ -211,8 +212,7 @@ class _WmtDocument:
 
 def same_language(tag: str, wanted: str) -> bool:
     """`fr` is the language of `fr`, `fr-FR` and `FR_ca`; where none is wanted or none is told, any will do."""
-    primary = re.split("[-_]", tag.lower())[0]
-    return not wanted or not tag or primary == re.split("[-_]", wanted.lower())[0]
+    return not wanted or not tag or primary(tag) == primary(wanted)
 
 
 def _wmt_documents(file: InputFile, reading: Reading) -> Iterator[_WmtDocument]:

@@ -36,6 +36,7 @@ from docnmt.documents.inline import (
 )
 from docnmt.documents.outline import Outline
 from docnmt.documents.segment import MAX_IN_PARAGRAPH, Room, Segment
+from docnmt.text.languages import primary
 
 LEFT_ALONE = names(
     "script style textarea pre code kbd samp var svg math rt rp xmp iframe noembed noframes object applet"
@@ -306,7 +307,7 @@ class Reader:
         for key in ("lang", "xml:lang"):
             if key in read:
                 old = read[key].value
-                same = old.replace("_", "-").partition("-")[0].lower() == source.partition("-")[0].lower()
+                same = primary(old) == primary(source)
                 if read[key].start < read[key].end and (whole or (source and same)):
                     yield Change(read[key].start, read[key].end, (f'"{target}"',))
         if whole and "lang" not in read:

@@ -17,6 +17,7 @@ from docnmt.base.lines import decoded
 from docnmt.documents.inline import Change, Splice
 from docnmt.documents.messages import Message, message
 from docnmt.documents.segment import Room, Segment
+from docnmt.text.languages import primary
 
 _TOKEN = re.compile(r'\s*(?:("(?:[^"\\]|\\.)*+")|([\[\]{},:])|[^\s"\[\]{},:]+)')
 _CHOICE = re.compile(r"\{\s*[\w.-]+\s*,\s*(?:plural|selectordinal|select)\s*,")
@@ -108,7 +109,7 @@ class JsonStrings:
         for string in _Layout(self._text).strings():
             if target and string.depth == 1 and string.key == "@@locale":
                 old = json.loads(self._text[string.start : string.end]).replace("-", "_")
-                if not source or old.partition("_")[0].lower() == source.partition("_")[0].lower():
+                if not source or primary(old) == primary(source):
                     yield Change(string.start, string.end, (self._literal(target, ""),))
 
     def _literal(self, text: str, old: str) -> str:

@@ -18,11 +18,11 @@ from docnmt.base.errors import DocnmtError
 from docnmt.documents.marks import Links, place
 from docnmt.documents.placeholders import Bare, counts, find, in_order, put_back, take_out, without
 from docnmt.documents.segment import FileText, Mark, Room, Segment, read_document
+from docnmt.text.languages import UNSPACED, primary
 from docnmt.text.sentences import split
 
 LARGEST = 256 << 20  # bytes
 BLOCK = 256  # sentences translated at a time: what is lost at most when a long file is stopped
-_UNSPACED = frozenset({"zh", "ja", "th", "lo", "km", "my", "yue", "wuu"})  # languages without spaces between sentences
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +256,7 @@ def joined(
 
 
 def _gap(gap: str, languages: tuple[str, str]) -> str:
-    source, target = (language.replace("_", "-").partition("-")[0].lower() in _UNSPACED for language in languages)
+    source, target = (primary(language) in UNSPACED for language in languages)
     if source and not target:
         return gap or " "
     if target and not source:

@@ -12,6 +12,7 @@ from docnmt.documents.inline import Change, Passage, Piece, Place, has_letters, 
 from docnmt.documents.outline import Outline
 from docnmt.documents.segment import FileText, Segment
 from docnmt.documents.xml import Element, Inline, Part, Text, XmlBytes, XmlText, escape, pieces_of, written
+from docnmt.text.languages import primary
 
 # ---- Files that hold a text and its translation beside each other ----
 
@@ -146,7 +147,7 @@ def _spliced(start: int, end: int, changes: list[Change[bytes]]) -> Iterator[Par
 
 def check_language(name: str, told: str, wanted: str, which: str) -> None:
     """`told` by the file, `wanted` by the model. Only plain codes such as fr are compared: there are many others."""
-    codes = [code.replace("_", "-").split("-")[0].lower() for code in (told, wanted)]
+    codes = [primary(code) for code in (told, wanted)]
     if all(len(code) == 2 for code in codes) and codes[0] != codes[1]:
         problem = f"its {which} language is {told}, the translation's is {wanted}"
         raise DocnmtError(f"{name}: {problem}\n  Take a model for the file's languages, or correct them in the file.")

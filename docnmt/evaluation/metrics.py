@@ -7,7 +7,6 @@ corpus is looked at once, and scores of documents, domains and resamples of it c
 from __future__ import annotations
 
 import difflib
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,6 +16,7 @@ import sacrebleu
 from numpy.typing import NDArray
 
 from docnmt.base.errors import DocnmtError
+from docnmt.text.languages import primary
 
 # Languages that are not split into words by spaces and punctuation alone: sacrebleu's tokenizers for them.
 _TOKENIZERS = {"zh": "zh", "ja": "ja-mecab", "ko": "ko-mecab"}
@@ -140,9 +140,8 @@ def make_metric(name: str, *, language: str = "", lowercase: bool = False, token
         near = difflib.get_close_matches(name.lower(), METRICS, n=1)
         hint = f"Did you mean {near[0]!r}?" if near else f"Choose from {', '.join(METRICS)}."
         raise DocnmtError(f"unknown metric {name!r}\n  {hint}")
-    primary = re.split("[-_]", language.lower())[0]
-    tokenizer = "none" if tokenized else _TOKENIZERS.get(primary, "13a")
-    return make(primary, lowercase, tokenizer)
+    tokenizer = "none" if tokenized else _TOKENIZERS.get(primary(language), "13a")
+    return make(primary(language), lowercase, tokenizer)
 
 
 def corpus_statistics(

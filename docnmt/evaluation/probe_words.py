@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from docnmt.base.errors import DocnmtError
+from docnmt.text.languages import primary
 from docnmt.text.scripts import CJK
 
 # ---- What is known of languages ----
@@ -118,7 +119,7 @@ def _tables() -> dict[str, Any]:
 
 @cache
 def language(code: str) -> Language:
-    table = _tables()["language"].get(re.split("[-_]", code.lower())[0])
+    table = _tables()["language"].get(primary(code))
     if table is None:
         return Language()
     roles = {

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from docnmt.text.languages import primary
+
 # Ranges to stand inside the brackets of a pattern.
 CJK = "\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Kana, Han and its signs 々〆〇
 _BOPOMOFO = "\u3100-\u312f\u31a0-\u31bf"
@@ -47,8 +49,7 @@ _UNSPACED = re.compile(f"[{UNSPACED}]")
 
 def script_of(language: str) -> re.Pattern[str]:
     """A pattern of the letters that a language is written in."""
-    code = re.split("[-_]", language.lower())[0]
-    found = (letters for languages, letters in _SCRIPTS.items() if code in languages.split())
+    found = (letters for languages, letters in _SCRIPTS.items() if primary(language) in languages.split())
     return next((re.compile(f"[{letters}]") for letters in found), _LATIN)
 
 

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from docnmt.text.languages import primary
 from docnmt.text.scripts import EAST_ASIAN
 
 LONGEST = 1000  # characters of a sentence; a longer one is cut where that hurts least
@@ -75,7 +76,7 @@ def split(text: str, language: str = "", whole: Sequence[tuple[int, int]] = ()) 
     """The sentences of a text, each with the space after it. `whole` are spans not to cut, in order."""
     ends = []
     start = 0
-    for end in _boundaries(text, language.replace("_", "-").partition("-")[0].lower()):
+    for end in _boundaries(text, primary(language)):
         if _inside(end, whole):
             continue
         ends += [*_cuts(text, start, end, whole), end]
