@@ -16,7 +16,6 @@ from starlette.staticfiles import StaticFiles
 
 from docnmt.base.errors import DocnmtError
 from docnmt.decoding.terms import Glossary
-from docnmt.documents.segment import KINDS
 from docnmt.serving.api import FILES, Answer, while_connected
 from docnmt.serving.explain import aligned, explain
 from docnmt.serving.models import ModelInfo
@@ -36,6 +35,19 @@ from docnmt.serving.stretches import Wanted, translations
 from docnmt.serving.uploads import read_upload, write_upload
 from docnmt.serving.web import in_sentences
 
+# What people call the kinds of files, and the endings of each.
+KIND_NAMES = {
+    "Word": (".docx",),
+    "OpenDocument": (".odt",),
+    "EPUB": (".epub",),
+    "HTML": (".html", ".htm", ".xhtml"),
+    "Markdown": (".md", ".markdown"),
+    "subtitles": (".srt", ".vtt"),
+    "PO": (".po", ".pot"),
+    "XLIFF": (".xliff", ".xlf"),
+    "JSON": (".json", ".arb"),
+    "plain text": (".txt",),
+}
 STATIC = Path(__file__).parent / "static"
 SMALL = 8 * 1024  # bytes of JSON that are read at once; more go to a process
 LONGEST = 5_000  # characters of a sentence to be explained; what is cut into sentences has fewer
@@ -75,10 +87,11 @@ class Page:
                 "languages": [info.source_language, info.target_language],
                 "names": [name_of(info.source_language), name_of(info.target_language)],
                 "context": [info.context.previous, info.context.following] if info.uses_context else None,
+                "demo": "demo" in Path(info.folder).parts,  # `docnmt demo` writes it to such a folder
             }
             for info in self.pool.models.values()
         ]
-        return Answer({"models": models, "default": self.pool.default, "endings": list(KINDS)})
+        return Answer({"models": models, "default": self.pool.default, "kinds": list(KIND_NAMES)})
 
     # ---- files in and out; pasted text is one ----
 

@@ -52,9 +52,10 @@ export async function openPanel(sentence, line, word) {
 
 // One question a sentence, for all of its words. Of the document the model gets what it sees.
 function explanation(sentence) {
-  const {run, position} = sentence, [before, after] = run.model.context;
-  const first = Math.max(0, position - before);
-  const seen = run.documents[sentence.document].slice(first, position + after + 1);
+  const {run} = sentence, [before, after] = run.model.context;
+  const said = sentence.document ? [] : run.previous.map(source => ({source, text: ""}));
+  const position = said.length + sentence.position, first = Math.max(0, position - before);
+  const seen = [...said, ...run.documents[sentence.document]].slice(first, position + after + 1);
   sentence.explained ??= ask("explanation", {
     model: run.model.name,
     source: seen.map(each => each.source),

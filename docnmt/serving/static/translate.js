@@ -36,13 +36,45 @@ async function begin() {
     element("option", {value: name}, `${name} (${languages.join(" → ")})`)));
   at("model").value = told.default;
   at("model-choice").hidden = models.length < 2;
-  at("kinds").textContent = `${told.endings.join(" ")}, or lines of text`;
+  at("kinds").textContent = `Files: ${told.kinds.join(", ")}; others as lines of text.`;
   showLanguages();
+}
+
+// Short texts in which a sentence is clear only after the one before it.
+const EXAMPLES = {
+  fr: "Je pense à la lettre. Elle sera couverte de neige.",
+  en: "The letter is on the table. It is for you. She wrote it yesterday.",
+  de: "Der Brief liegt auf dem Tisch. Er ist für dich. Sie hat ihn gestern geschrieben.",
+  es: "La carta está en la mesa. Es para ti. La escribió ayer.",
+};
+
+const example = () => EXAMPLES[model().languages[0].split("-")[0]];
+
+function tryExample() {
+  if (file) remove();
+  at("text").value = example();
+  translate();
+}
+
+// A term, =, and its translation a line.
+function glossary() {
+  const terms = {};
+  for (const line of at("glossary").value.split("\n").filter(line => line.trim())) {
+    const [term, ...rest] = line.split(/\t|=/);
+    if (!term.trim() || rest.length !== 1 || !rest[0].trim()) {
+      throw new Error(`“${line.trim()}” is no term. Write a term, an equals sign and its translation.`);
+    }
+    terms[term.trim()] = rest[0].trim();
+  }
+  return terms;
 }
 
 function showLanguages() {
   at("languages").textContent = model().names.join(" → ");
-  at("text").lang = model().languages[0];
+  at("text").lang = at("previous").lang = model().languages[0];
+  at("example").hidden = !example();
+  at("demo").hidden = !model().demo;
+  at("context-switch").hidden = !model().context;
 }
 
 function choose(chosen) {
@@ -75,8 +107,11 @@ async function translate() {
     return complain(new Error("There is no text. Type or paste some, or choose a file."));
   }
   await work(async signal => {
-    const chosen = model(), found = await cut(given, chosen.name, signal);
-    lay(given, isPasted, chosen, found);
+    const chosen = model(), terms = glossary(), found = await cut(given, chosen.name, signal);
+    const said = at("previous").value;
+    const before = said.trim() ? await cut(new File([said], PASTED), chosen.name, signal) : {documents: []};
+    const previous = before.documents.flatMap(({sentences}) => sentences.map(({text}) => text));
+    lay(given, isPasted, chosen, found, {previous, glossary: terms, context: at("context").checked});
     await fill(signal, true);
     if (at("without").checked) await fill(signal, false);
   });
@@ -103,10 +138,11 @@ async function work(task) {
   refresh();
 }
 
-function lay(given, isPasted, chosen, found) {
+function lay(given, isPasted, chosen, found, how) {
   closePanel();
+  if (!how.context) chosen = {...chosen, context: null};  // as a model that has none
   run = {
-    file: given, name: found.name, model: chosen, languages: chosen.languages, isPasted,
+    file: given, name: found.name, model: chosen, ...how, languages: chosen.languages, isPasted,
     documents: [], showsPlain: at("without").checked, unsaved: false, announce,
     changed() { run.unsaved = true; refresh(); },
   };
@@ -125,6 +161,7 @@ function lay(given, isPasted, chosen, found) {
   at("copy").hidden = !run.isPasted || !navigator.clipboard;
   at("download").textContent = run.isPasted ? "Download text" : `Download ${run.name}`;
   at("result").hidden = false;
+  at("empty").hidden = true;
   refresh();
   if (at("result").getBoundingClientRect().top > 0.8 * innerHeight) at("work").scrollIntoView();
 }
@@ -132,8 +169,11 @@ function lay(given, isPasted, chosen, found) {
 // Asks for all translations that are not there yet, with context or without.
 async function fill(signal, context) {
   const lacks = sentence => sentence.wanted && (context ? !sentence.done : sentence.done && sentence.plain === null);
-  const documents = run.documents.map(rows => ({
-    sentences: rows.map(row => row.source), wanted: rows.filter(lacks).map(row => row.position),
+  // What was said before stands before the first document, and is wanted by nobody.
+  const before = number => number ? [] : run.previous;
+  const documents = run.documents.map((rows, number) => ({
+    sentences: [...before(number), ...rows.map(row => row.source)],
+    wanted: rows.filter(lacks).map(row => before(number).length + row.position),
   }));
   const total = documents.reduce((sum, document) => sum + document.wanted.length, 0);
   if (!total) return;
@@ -142,8 +182,9 @@ async function fill(signal, context) {
   const started = performance.now();
   let done = 0;
   tick(done, total, started, context);
-  await stream("translate", {model: run.model.name, context, documents}, signal, ({document, sentence, texts}) => {
-    const row = run.documents[document][sentence];
+  const question = {model: run.model.name, context: context && run.context, glossary: run.glossary, documents};
+  await stream("translate", question, signal, ({document, sentence, texts}) => {
+    const row = run.documents[document][sentence - before(document).length];
     if (context) row.receive(texts);
     else row.receivePlain(texts[0] || row.source);
     tick(++done, total, started, context);
@@ -228,6 +269,7 @@ at("text").addEventListener("keydown", event => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) translate();
 });
 at("model").addEventListener("change", showLanguages);
+at("example").addEventListener("click", tryExample);
 at("choose").addEventListener("click", () => at("file").click());
 at("file").addEventListener("change", () => choose(at("file").files[0]));
 at("remove").addEventListener("click", remove);

@@ -73,7 +73,8 @@ def test_the_page_and_its_files_need_nothing_else(client):
 def test_models_are_told_with_their_languages_and_contexts(client, pool):
     pool.models["de-en"] = replace(pool.models["de-en"], uses_context=False)
     told = client.get("/page/models").json()
-    assert told["default"] == "fr-en" and told["endings"] == list(KINDS)
+    assert told["default"] == "fr-en" and told["kinds"] == list(pages.KIND_NAMES)
+    assert sorted(ending for endings in pages.KIND_NAMES.values() for ending in endings) == sorted(KINDS)
     assert told["models"] == [
         {"name": "fr-en", "languages": ["fr", "en"], "names": ["French", "English"], "context": [2, 0]},
         {"name": "de-en", "languages": ["de", "en"], "names": ["German", "English"], "context": None},
