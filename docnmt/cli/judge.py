@@ -65,6 +65,8 @@ def run_judge(options: argparse.Namespace) -> None:
         asked = f"{len(sample.questions):,} of {len(sample.sentences):,} sentences, which differ"
         print(f"documents: {len(sample.documents):,}; judges are asked about {asked}")
         print(f"judgements go to {options.store}; for what they say: docnmt judgements {options.store}")
+        for name, secret in store.secrets().items():
+            print(f"{name} goes on at {address(bound)}as/{secret}")
         print(f"judge at {address(bound)} (Ctrl-C stops it, the same command goes on)", flush=True)
         asyncio.run(serve(judging_app(store, options.name), bound, seconds=5))
     finally:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
 import re
 import sqlite3
@@ -10,18 +12,19 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.responses import FileResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from docnmt.base.errors import DocnmtError
 from docnmt.judging.sampling import Place, Sample
-from docnmt.judging.store import CHOICES, Store
+from docnmt.judging.store import CHOICES, Store, judge_key
 from docnmt.serving.web import BodyLimits, Security, in_sentences
 from docnmt.text.scripts import SIGNS, UNSPACED
 
@@ -112,6 +115,7 @@ _FILES = {
 }
 _MAX_BODY = 4096  # bytes; a name and a choice need far fewer
 _BODY_SECONDS = 20
+_LINK = "as/"  # before a judge's secret, in the address of his own link
 
 
 def judging_app(store: Store, names: Collection[str] = ()) -> ASGIApp:
@@ -119,18 +123,38 @@ def judging_app(store: Store, names: Collection[str] = ()) -> ASGIApp:
     desk = Desk(store)
 
     async def enter(request: Request) -> Response:
-        return await _answer(desk.enter, _text(await _body(request), "name"))
+        name = _text(await _body(request), "name")
+        told = await run_in_threadpool(desk.enter, name, _proof(request, name))
+        answer = JSONResponse(told, headers={"Cache-Control": "no-store"})
+        _let_in(answer, name, told["link"].removeprefix(_LINK))
+        return answer
+
+    async def link(request: Request) -> Response:
+        """The judge whose secret it is, in any browser."""
+        given = request.path_params["secret"]
+        known = await run_in_threadpool(store.secrets)
+        name = next(
+            (name for name, secret in known.items() if hmac.compare_digest(secret.encode(), given.encode())), None
+        )
+        if name is None:
+            raise HTTPException(404, "This link is nobody's. Ask for yours once more.")
+        answer = RedirectResponse(f"/#{quote(name)}", 303)
+        _let_in(answer, name, given)
+        return answer
 
     async def show(request: Request) -> Response:
-        return await _answer(desk.show, request.query_params.get("judge", ""), request.path_params["number"])
+        name = request.query_params.get("judge", "")
+        return await _answer(desk.show, name, _proof(request, name), request.path_params["number"])
 
     async def judge(request: Request) -> Response:
         body = await _body(request)
-        return await _answer(desk.judge, _text(body, "judge"), request.path_params["number"], _text(body, "choice"))
+        name, choice = _text(body, "judge"), _text(body, "choice")
+        return await _answer(desk.judge, name, _proof(request, name), request.path_params["number"], choice)
 
     app = Starlette(
         routes=[
             *(Route(path, _file(*file)) for path, file in _FILES.items()),
+            Route(f"/{_LINK}{{secret}}", link, methods=["GET"]),
             Route("/api/judges", enter, methods=["POST"]),
             Route("/api/questions/{number:int}", show, methods=["GET"]),
             Route("/api/questions/{number:int}", judge, methods=["POST"]),
@@ -150,31 +174,56 @@ class Desk:
     def __init__(self, store: Store):
         self.store, self.sample = store, store.sample
 
-    def enter(self, name: str) -> dict[str, Any]:
+    def enter(self, name: str, proof: str) -> dict[str, Any]:
+        """The name is a judge's who has its secret; the first who gives a name gets it, and a link with it."""
+        if self.store.secret(name):
+            self._check(name, proof)
         name = self.store.enter(name)
-        return {"judge": name, **progress(self.sample, self.store.choices(name))}
+        link = f"{_LINK}{self.store.secret(name)}"
+        return {"judge": name, "link": link, **progress(self.sample, self.store.choices(name))}
 
-    def show(self, name: str, number: int) -> dict[str, Any]:
+    def show(self, name: str, proof: str, number: int) -> dict[str, Any]:
         """A question that is answered already, or the next one."""
-        choices = self._choices(name, number)
+        choices = self._choices(name, proof, number)
         return question(self.sample, number, self.store.first_systems(name), choices)
 
-    def judge(self, name: str, number: int, choice: str) -> dict[str, Any]:
+    def judge(self, name: str, proof: str, number: int, choice: str) -> dict[str, Any]:
         if choice not in CHOICES:
             raise HTTPException(400, f"a choice is one of {', '.join(CHOICES)}")
-        choices = self._choices(name, number)
+        choices = self._choices(name, proof, number)
         place = self.sample.questions[number - 1]
         self.store.judge(name, place, choice)
         return progress(self.sample, {**choices, place: choice})
 
-    def _choices(self, name: str, number: int) -> Mapping[Place, str]:
+    def _check(self, name: str, proof: str) -> None:
+        if not hmac.compare_digest(self.store.secret(name).encode(), proof.encode("utf-8", "replace")):
+            told = "Somebody judges under this name. If it is you, open your own link; else take another name."
+            raise HTTPException(403, told)
+
+    def _choices(self, name: str, proof: str, number: int) -> Mapping[Place, str]:
         """What a judge has said so far, provided that it reaches to this question: none is passed over."""
         if not self.store.knows(name):
             raise HTTPException(404, "Nobody of this name judges here. Load the page again.")
+        self._check(name, proof)
         choices = self.store.choices(name)
         if not 1 <= number <= (progress(self.sample, choices)["next"] or len(self.sample.questions)):
             raise HTTPException(404, "There is no such sentence, or it is not its turn yet. Load the page again.")
         return choices
+
+
+# A browser keeps the secret of each judge as a cookie: scripts do not see it, other sites cannot send it.
+
+
+def _proof(request: Request, name: str) -> str:
+    return request.cookies.get(_cookie(name), "")
+
+
+def _let_in(answer: Response, name: str, secret: str) -> None:
+    answer.set_cookie(_cookie(name), secret, max_age=365 * 86400, httponly=True, samesite="strict")
+
+
+def _cookie(name: str) -> str:
+    return f"judge-{hashlib.sha256(judge_key(name).encode()).hexdigest()[:16]}"
 
 
 async def _answer(act: Callable[..., dict[str, Any]], *arguments: Any) -> Response:

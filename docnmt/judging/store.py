@@ -7,6 +7,7 @@ adds a row, and the last one counts.
 from __future__ import annotations
 
 import re
+import secrets
 import sqlite3
 import threading
 import unicodedata
@@ -30,7 +31,9 @@ CREATE TABLE sentence (
     source TEXT NOT NULL, translation_a TEXT NOT NULL, translation_b TEXT NOT NULL,
     PRIMARY KEY (document, position)
 );
-CREATE TABLE judge (key TEXT PRIMARY KEY, name TEXT NOT NULL, since TEXT NOT NULL);
+CREATE TABLE judge (
+    key TEXT PRIMARY KEY, name TEXT NOT NULL, since TEXT NOT NULL, secret TEXT NOT NULL DEFAULT ''
+);
 CREATE TABLE judgement (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
     judge TEXT NOT NULL REFERENCES judge (key),
@@ -81,6 +84,8 @@ class Store:
                 with self._transaction() as database:
                     if _is_empty(database):
                         _write_sample(database, sample)
+                    elif "secret" not in [row[1] for row in database.execute("PRAGMA table_info(judge)")]:
+                        database.execute("ALTER TABLE judge ADD COLUMN secret TEXT NOT NULL DEFAULT ''")
             self.sample = self._read_sample()
             if sample is not None and (self.sample.seed, self.sample.documents) != (sample.seed, sample.documents):
                 raise DocnmtError(
@@ -104,20 +109,42 @@ class Store:
         """Lets a judge begin or go on; the name as it was written the first time."""
         clean = clean_name(name)
         with self._transaction() as database:
-            database.execute("INSERT OR IGNORE INTO judge VALUES (?, ?, ?)", (_key(clean), clean, _now()))
-            (first_written,) = database.execute("SELECT name FROM judge WHERE key = ?", (_key(clean),)).fetchone()
+            row = judge_key(clean), clean, _now(), secrets.token_urlsafe(16)
+            database.execute("INSERT OR IGNORE INTO judge VALUES (?, ?, ?, ?)", row)
+            database.execute("UPDATE judge SET secret = ? WHERE key = ? AND secret = ''", (row[3], row[0]))
+            (first_written,) = database.execute("SELECT name FROM judge WHERE key = ?", (judge_key(clean),)).fetchone()
         return str(first_written)
 
     def knows(self, name: str) -> bool:
         with self._lock:
-            return self._database.execute("SELECT 1 FROM judge WHERE key = ?", (_key(name),)).fetchone() is not None
+            found = self._database.execute("SELECT 1 FROM judge WHERE key = ?", (judge_key(name),)).fetchone()
+        return found is not None
+
+    def secret(self, name: str) -> str:
+        """What only this judge knows; "" for one who is not known, or of an earlier version and not back yet."""
+        with self._lock:
+            row = self._database.execute("SELECT secret FROM judge WHERE key = ?", (judge_key(name),)).fetchone()
+        return str(row[0]) if row else ""
+
+    def secrets(self) -> dict[str, str]:
+        """Of all judges, by name, in the order in which they came."""
+        with self._lock:
+            rows = self._database.execute("SELECT name, secret FROM judge WHERE secret != '' ORDER BY rowid").fetchall()
+        return dict(rows)
 
     def first_systems(self, name: str) -> tuple[int, ...]:
-        return first_systems(self.sample.seed, _key(name), len(self.sample.documents))
+        return first_systems(self.sample.seed, judge_key(name), len(self.sample.documents))
 
     def judge(self, name: str, place: Place, choice: str) -> None:
         """Returns once the judgement is on disk."""
-        row = (_key(name), place.document, place.position, self.first_systems(name)[place.document], choice, _now())
+        row = (
+            judge_key(name),
+            place.document,
+            place.position,
+            self.first_systems(name)[place.document],
+            choice,
+            _now(),
+        )
         with self._transaction() as database:
             database.execute("INSERT INTO judgement VALUES (NULL, ?, ?, ?, ?, ?, ?)", row)
 
@@ -125,7 +152,7 @@ class Store:
         """What a judge has said so far, by sentence."""
         with self._lock:
             rows = self._database.execute(
-                "SELECT document, position, choice FROM judgement WHERE judge = ? ORDER BY number", (_key(name),)
+                "SELECT document, position, choice FROM judgement WHERE judge = ? ORDER BY number", (judge_key(name),)
             ).fetchall()
         return {Place(document, position): choice for document, position, choice in rows}
 
@@ -212,7 +239,7 @@ def clean_name(text: str) -> str:
     return name
 
 
-def _key(name: str) -> str:
+def judge_key(name: str) -> str:
     """What names have in common that are the same judge's."""
     return clean_name(name).casefold()
 

@@ -5,8 +5,8 @@ const narrow = matchMedia("(max-width: 40rem)");
 // in sight at once.
 const around = () => narrow.matches ? { source: 2, translation: 1, after: 1 } : { source: 3, translation: 3, after: 1 };
 
-const [error, field, who, name, where, progress, source, pair, whole, back, forward, done] =
-  ["error", "judge", "who", "name", "where", "progress", "source", "pair", "whole", "back", "forward", "done"]
+const [error, field, who, name, link, where, progress, source, pair, whole, back, forward, done] =
+  ["error", "judge", "who", "name", "link", "where", "progress", "source", "pair", "whole", "back", "forward", "done"]
     .map(id => document.getElementById(id));
 const sections = ["welcome", "judging", "thanks"].map(id => document.getElementById(id));
 const choices = [...document.querySelectorAll("[data-choice]")];
@@ -143,6 +143,7 @@ async function enter(given) {
   const told = await ask("api/judges", { name: given });
   judge = told.judge;
   remember(judge);
+  link.href = told.link;
   if (told.next === null) {
     shown = null;
     progress.max = told.questions;
@@ -199,6 +200,8 @@ document.addEventListener("keydown", event => {
 });
 
 open("");
-field.value = remembered();
+// A judge's own link leads here with the name after the #.
+field.value = decodeURIComponent(location.hash.slice(1)) || remembered();
+history.replaceState(null, "", location.pathname);
 if (field.value) act(() => enter(field.value)).then(() => judge || open("welcome"));
 else welcome();

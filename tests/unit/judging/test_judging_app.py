@@ -32,7 +32,9 @@ def client(store):
 def enter(client: TestClient, name: str) -> dict:
     answer = client.post("/api/judges", json={"name": name})
     assert answer.status_code == 200, answer.text
-    return answer.json()
+    told = answer.json()
+    assert told.pop("link").startswith("as/")
+    return told
 
 
 def judge(client: TestClient, name: str, number: int, choice: str) -> dict:
@@ -70,6 +72,37 @@ def test_who_comes_again_goes_on_where_he_stopped(client):
         judge(client, "Anna", number, "first")
     assert enter(client, " anna ") == {"judge": "Anna", "questions": QUESTIONS, "judged": 3, "next": 4}
     assert enter(client, "Ben")["next"] == 1
+
+
+def test_a_name_is_its_judges_who_has_a_link_to_go_on_elsewhere(client, store):
+    link = client.post("/api/judges", json={"name": "Anna"}).json()["link"]
+    judge(client, "Anna", 1, "first")
+    other = TestClient(judging_app(store), base_url="http://localhost:5001")
+    assert other.post("/api/judges", json={"name": "anna "}).status_code == 403
+    assert other.get("/api/questions/1", params={"judge": "Anna"}).status_code == 403
+    answer = other.post("/api/questions/1", json={"judge": "Anna", "choice": "second"})
+    assert answer.status_code == 403 and "own link" in answer.json()["error"]
+    assert other.get("/as/guess").status_code == 404
+    there = other.get(f"/{link}", follow_redirects=False)
+    assert there.status_code == 303 and there.headers["location"] == "/#Anna"
+    assert (
+        "httponly" in there.headers["set-cookie"].lower() and "samesite=strict" in there.headers["set-cookie"].lower()
+    )
+    assert enter(other, "Anna")["judged"] == 1
+    assert judge(other, "Anna", 1, "second")["judged"] == 1
+
+
+def test_judges_of_an_earlier_version_get_their_links(store, tmp_path):
+    path = tmp_path / "earlier"
+    Store(path, store.sample).close()
+    with sqlite3.connect(path) as database:
+        database.execute("ALTER TABLE judge DROP COLUMN secret")
+        database.execute("INSERT INTO judge VALUES ('anna', 'Anna', 'then')")
+    again = Store(path, store.sample)
+    client = TestClient(judging_app(again), base_url="http://localhost:5001")
+    assert again.secrets() == {}
+    assert enter(client, "Anna")["judge"] == "Anna"
+    assert list(again.secrets()) == ["Anna"]
 
 
 def test_an_answer_can_be_changed_later(client, store):

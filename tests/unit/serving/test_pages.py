@@ -76,8 +76,8 @@ def test_models_are_told_with_their_languages_and_contexts(client, pool):
     assert told["default"] == "fr-en" and told["kinds"] == list(pages.KIND_NAMES)
     assert sorted(ending for endings in pages.KIND_NAMES.values() for ending in endings) == sorted(KINDS)
     assert told["models"] == [
-        {"name": "fr-en", "languages": ["fr", "en"], "names": ["French", "English"], "context": [2, 0]},
-        {"name": "de-en", "languages": ["de", "en"], "names": ["German", "English"], "context": None},
+        {"name": "fr-en", "languages": ["fr", "en"], "names": ["French", "English"], "context": [2, 0], "demo": False},
+        {"name": "de-en", "languages": ["de", "en"], "names": ["German", "English"], "context": None, "demo": False},
     ]
 
 
