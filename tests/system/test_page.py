@@ -93,7 +93,7 @@ class Reader:
 
     def compare(self) -> str:
         """Switches on what is without context, and waits for it."""
-        self.page.locator(".switch").click()
+        self.page.locator("#without-switch").click()
         self.page.wait_for_selector("#summary:not(:empty)")
         self.wait()
         return self.page.inner_text("#summary")
@@ -140,11 +140,43 @@ def test_a_text_is_translated_sentence_by_sentence_beside_its_source(reader, tra
     begins = reader.page.locator(".sentence").evaluate_all("rows => rows.map(r => r.classList.contains('begins'))")
     assert [at for at, begin in enumerate(begins) if begin] == [0, 3]
     assert reader.page.inner_text("#live") == "Done: 7 sentences"
-    tops = [reader.page.locator(f".{side} > p").evaluate_all(TOPS) for side in ("source", "target")]
-    assert tops[0] == tops[1]
+    given, made = (reader.page.locator(pane).bounding_box() for pane in ("#form", "#result"))
+    assert made["x"] >= given["x"] + given["width"] and made["y"] < given["y"] + given["height"]
+    sides = [reader.page.locator(f".{side} > p").evaluate_all(TOPS) for side in ("source", "target")]
+    assert all(below > above for above, below in zip(*sides, strict=True))
 
 
+SMALL_TARGETS = """[...document.querySelectorAll("button, summary, select, .switch")]
+  .filter(each => each.checkVisibility() && each.getBoundingClientRect().height < 44).map(each => each.outerHTML)"""
 TOPS = "lines => lines.map(line => Math.round(line.getBoundingClientRect().top))"
+
+
+def test_a_text_that_goes_on_with_terms_or_without_context(reader, translator, sentences):
+    reader.page.click("summary")
+    reader.page.fill("#previous", " ".join(sentences[:2]))
+    reader.translate(" ".join(sentences[2:4]))
+    assert reader.texts("source") == sentences[2:4]
+    assert reader.texts("target") == said(translator, sentences[:4])[2:]
+    reader.row(0).locator(".target .word").first.click()
+    reader.row(0).locator(".panel .seen").first.wait_for()  # what was said before is seen there, too
+    reader.page.fill("#glossary", "no term")
+    reader.page.click("#translate")
+    reader.page.get_by_text("Write a term, an equals sign and its translation.").wait_for()
+    reader.page.fill("#glossary", f"{sentences[2].split()[0]} = Zzz")
+    reader.translate(sentences[2])
+    assert "Zzz" in reader.texts("target")[0]
+    reader.page.fill("#glossary", "")
+    reader.page.locator("#context-switch").click()
+    reader.translate(" ".join(sentences[2:4]))
+    assert reader.texts("target") == said(translator, sentences[2:4], context="off")
+    assert not reader.page.is_visible("#without-switch")
+
+
+def test_an_example_is_a_click_away(reader):
+    reader.page.click("#example")
+    reader.wait()
+    assert len(reader.texts("target")) >= 2
+    assert "Word, OpenDocument" in reader.page.inner_text("#kinds")
 
 
 def test_the_same_text_without_context(reader, translator, sentences, text):
@@ -163,7 +195,7 @@ def test_the_same_text_without_context(reader, translator, sentences, text):
             assert same[0] == same[1], "what is not marked is the same"
     asked = len(reader.asked)
     for _ in range(2):  # off, and on again: it is there already
-        reader.page.locator(".switch").click()
+        reader.page.locator("#without-switch").click()
     assert reader.page.locator(".without").count() == len(changed)
     assert len(reader.asked) == asked
 
@@ -509,7 +541,9 @@ def test_readable_at_both_widths_in_light_and_dark(browser, address, text, size,
     check()
     paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert (paper == "rgb(255, 255, 255)") == (scheme == "light")
-    boxes = [page.locator(f".sentence .{side}").first.bounding_box() for side in ("source", "target")]
-    assert (boxes[0]["y"] == boxes[1]["y"]) == (size == DESKTOP)  # side by side, or one above the other
+    given, made = (page.locator(pane).bounding_box() for pane in ("#form", "#result"))
+    assert (made["x"] > given["x"]) == (size == DESKTOP)  # side by side, or one below the other
+    if size != DESKTOP:
+        assert page.evaluate(SMALL_TARGETS) == []
     reader.context.close()
     assert reader.problems == []
