@@ -318,5 +318,5 @@ def test_a_shortlist_is_passed_over_where_words_are_asked_for(monkeypatch):
     sentence = "le chat voit la mer."
     free = Translator(loaded)
     assert narrow.translate([sentence]) != free.translate([sentence])
-    assert narrow.translate([sentence], shortlist=False) == free.translate([sentence])
+    assert narrow.translate([sentence], options=replace(narrow.options, shortlist=False)) == free.translate([sentence])
     assert "zeux" in narrow.translate([sentence], glossary=Glossary((Term("mer", "zeux"),)))[0].lower()
