@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -243,10 +243,11 @@ def train_subwords(lines: Callable[[], Iterable[str]], config: SubwordConfig, se
     try:
         _run_trainer(lines(), config, size, seed, model)
     except RuntimeError as error:
-        raise DocnmtError(
-            f"sub-words: SentencePiece could not train {size} pieces: {error}\n"
-            "  Lower subwords.vocabulary, or give more text."
-        ) from None
+        needed = _REQUIRED.search(str(error))
+        remedy = "Lower subwords.vocabulary, or give more text."
+        if needed:  # characters, bytes and marks are pieces before any is merged
+            remedy = f"Raise subwords.vocabulary above {int(needed[1]):,}, or lower subwords.character_coverage."
+        raise DocnmtError(f"sub-words: SentencePiece could not train {size} pieces: {error}\n  {remedy}") from None
     return Subwords(model.getvalue())
 
 
@@ -255,9 +256,29 @@ def _run_trainer(lines: Iterable[str], config: SubwordConfig, size: int, seed: i
     options: dict[str, Any] = {"normalization_rule_name": "nmt_nfkc_cf"} if config.lowercase else {}
     if config.tokenized:  # else letters, digits and marks are parted
         options |= {"split_by_unicode_script": False, "split_by_number": False}
+    wrong: list[DocnmtError] = []  # with the lines: the trainer would take it for its own failure
+
+    def noted() -> Iterator[str]:
+        try:
+            yield from lines
+        except DocnmtError as error:
+            wrong.append(error)
+            raise
+
     sentencepiece.set_random_generator_seed(seed)
+    try:
+        _train(noted(), config, size, model, options)
+    except Exception:
+        if wrong:
+            raise wrong[0] from None
+        raise
+
+
+def _train(
+    lines: Iterator[str], config: SubwordConfig, size: int, model: io.BytesIO, options: Mapping[str, Any]
+) -> None:
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(lines),
+        sentence_iterator=lines,
         model_writer=model,
         model_type="bpe",
         vocab_size=size,
@@ -277,6 +298,7 @@ def _run_trainer(lines: Iterable[str], config: SubwordConfig, size: int, seed: i
 
 
 _FEWEST = 4 + 256  # marks and bytes
+_REQUIRED = re.compile(r"required_chars\. \d+ vs (\d+)")
 
 
 def _beside_merges(lines: Iterable[str], config: SubwordConfig, seed: int) -> int:
@@ -285,7 +307,7 @@ def _beside_merges(lines: Iterable[str], config: SubwordConfig, seed: int) -> in
     try:
         _run_trainer(lines, config, _FEWEST, seed, io.BytesIO())
     except RuntimeError as error:
-        found = re.search(r"required_chars\. \d+ vs (\d+)", str(error))
+        found = _REQUIRED.search(str(error))
         if found:
             return int(found[1])
         raise DocnmtError(f"sub-words: SentencePiece could not be trained: {error}\n  Give more text.") from None

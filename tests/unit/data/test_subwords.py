@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from docnmt.base.errors import DocnmtError
+from docnmt.config import SubwordConfig
 from docnmt.data.prepare import _check_tokenised
+from docnmt.data.subwords import train_subwords
 from tests.builders import lines, small_subwords
 
 TEXT = [f"{line} !" for line in lines(200, seed=1)]
@@ -43,3 +45,20 @@ def test_corpora_that_are_not_tokenised_are_refused():
     _check_tokenised([], "source")
     with pytest.raises(DocnmtError, match="target corpora are not"):
         _check_tokenised(["A dog barks.", "Yes !", "He said so."], "target")
+
+
+def test_what_is_wrong_with_the_lines_is_told_as_such():
+    """And not as a failure of the trainer, with advice on its vocabulary."""
+
+    def lines():
+        yield "Un mot."
+        raise DocnmtError("a.tsv, line 2: two columns\n  Write three.")
+
+    for counts in ("pieces", "merges"):
+        with pytest.raises(DocnmtError, match=r"^a\.tsv, line 2: two columns\n  Write three\.$"):
+            train_subwords(lines, SubwordConfig(vocabulary=300, counts=counts), seed=1)
+
+
+def test_a_vocabulary_that_is_too_small_is_to_be_raised():
+    with pytest.raises(DocnmtError, match=r"required_chars.*\n  Raise subwords\.vocabulary above 2\d\d, or"):
+        train_subwords(lambda: ["abc def ghi"] * 20, SubwordConfig(vocabulary=50), seed=1)
