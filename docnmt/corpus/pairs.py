@@ -73,10 +73,10 @@ def timed_pairs(
     """The pairs, in order; what is said on one side only, or cannot be told apart, is a gap."""
     blocks = _blocks(_said(left), _said(right))
     alone = [block.source[0] for block in blocks if block.source and not block.target]
-    if len(alone) > (1 - _ENOUGH) * len(left.runs):
+    if len(alone) > (1 - _ENOUGH) * len(left.segments):
         first = alone[0]
         problem = (
-            f"{len(alone):,} of {len(left.runs):,} sentences have none in {target.name} at their time; "
+            f"{len(alone):,} of {len(left.segments):,} sentences have none in {target.name} at their time; "
             f"the first, at {_clock(first.start)}: {first.text[:60]!r}"
         )
         remedy = "Take subtitles of the same version of the film, or shift the timings of one of them."
@@ -90,7 +90,7 @@ def _said(subtitles: Subtitles) -> list[_Said]:
     cues = subtitles.cues
     said = [
         _Said(cues[run.parts[0].cue].start, cues[run.parts[-1].cue].end, run.segment.text, cues[run.parts[0].cue].line)
-        for run in subtitles.runs
+        for run in subtitles.runs()
     ]
     return sorted(said, key=lambda one: one.start)
 

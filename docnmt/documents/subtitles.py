@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import html
 import re
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.lines import decoded
@@ -65,9 +67,26 @@ class Utterance:
         return _LETTER.search(self.text) is not None
 
 
+class _Lines(Sequence[str]):
+    """The lines of a text without what ends them, by where they stand: as texts of their own they would take more room
+    than the file."""
+
+    def __init__(self, text: str):
+        self._text = text
+        self.starts, self._ends = array("q"), array("q")
+        for found in _LINE.finditer(text):
+            self.starts.append(found.start())
+            self._ends.append(found.start() + len(found[0].rstrip("\r\n")))
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __getitem__(self, number: Any) -> Any:
+        return self._text[self.starts[number] : self._ends[number]]
+
+
 def read_cues(text: str, name: str) -> list[Cue]:
-    lines = [found.span() for found in _LINE.finditer(text)]
-    contents = [text[start:end].rstrip("\r\n") for start, end in lines]
+    contents = _Lines(text)
     web = text.startswith("WEBVTT")
     timings = [number for number, line in enumerate(contents) if _is_timing(line)]
     if web:
@@ -79,16 +98,16 @@ def read_cues(text: str, name: str) -> list[Cue]:
             "  A cue has a line such as 00:00:01,000 --> 00:00:02,500 above its text."
         )
     cues: list[Cue] = []
-    for number, last in zip(timings, [*timings[1:], len(lines)], strict=True):
-        if last < len(lines) and contents[last - 1].strip().isdecimal():
+    for number, last in zip(timings, [*timings[1:], len(contents)], strict=True):
+        if last < len(contents) and contents[last - 1].strip().isdecimal():
             last -= 1  # the number of the next cue
         first = number + 1
         if web:  # ends with the block; what is after it is a note, or the next cue's name
             last = next((at for at in range(first, last) if not contents[at].strip()), last)
         while last > first and not contents[last - 1].strip():
             last -= 1
-        start = lines[first][0] if first < len(lines) else len(text)
-        end = lines[last - 1][0] + len(contents[last - 1]) if last > first else start
+        start = contents.starts[first] if first < len(contents) else len(text)
+        end = contents.starts[last - 1] + len(contents[last - 1]) if last > first else start
         timing = _TIMING.match(contents[number])
         before = cues[-1].end if cues else 0.0
         times = (_seconds(timing, 1), _seconds(timing, 5)) if timing else (before, before)
@@ -100,7 +119,7 @@ def _is_timing(line: str) -> bool:
     return _TIMING.match(line) is not None or _SLIP.match(line) is not None
 
 
-def _begins_block(contents: list[str], number: int) -> bool:
+def _begins_block(contents: Sequence[str], number: int) -> bool:
     """Whether a timing is the first line of its block, or the second, after a name; else it is part of a note."""
     if number == 0 or not contents[number - 1].strip():
         return True
@@ -221,34 +240,45 @@ class Run:
 
 
 class Subtitles:
+    """A file that was read. What is said in it is found once more when it is written: the segments alone are kept."""
+
     def __init__(self, data: bytes, name: str, language: str):
-        self._data = data
+        self._data, self._language = data, language
         self._text, self._encoding = decoded(data, name)
         self._web = self._text.startswith("WEBVTT")
         found = re.search(r"\r\n|\r|\n", self._text)
         self._newline = found[0] if found else "\n"
         self.cues = read_cues(self._text, name)
-        self.runs = [_run(parts) for parts in self._joined(language)]
+        lasting = [bool(_ENDS_FULL.search(self._tail(cue))) for cue in self.cues if cue.text_start < cue.text_end]
+        self._has_stops = sum(lasting) >= _FULL_STOPS * len(lasting)
         room = Room(len(data), name)
-        self.segments: Sequence[Segment] = [room.add(run.segment) for run in self.runs]
+        self.segments: Sequence[Segment] = [room.add(run.segment) for run in self.runs()]
 
-    def _joined(self, language: str) -> Iterator[list[Utterance]]:
-        spoken = [utterances(self._text, number, cue) for number, cue in enumerate(self.cues)]
-        lasting = [cue[-1].text for cue in spoken if cue]
-        has_stops = sum(bool(_ENDS_FULL.search(text[-20:])) for text in lasting) >= _FULL_STOPS * len(lasting)
+    def runs(self) -> Iterator[Run]:
+        return map(_run, self._joined())
+
+    def _tail(self, cue: Cue) -> str:
+        """How a cue ends, without what is no text."""
+        raw = self._text[max(cue.text_start, cue.text_end - 200) : cue.text_end]
+        return re.sub(rf"{_CODE}|[♪♫♬]+", "", raw).rstrip()[-20:]
+
+    def _spoken(self) -> Iterator[list[Utterance]]:
+        return (utterances(self._text, number, cue) for number, cue in enumerate(self.cues))
+
+    def _joined(self) -> Iterator[list[Utterance]]:
         run: list[Utterance] = []
-        for cue in spoken:
+        for cue in self._spoken():
             for utterance in cue:
                 if not utterance.has_letters:
                     continue
-                if run and not (has_stops and self._goes_on(run, utterance, language)):
+                if run and not (self._has_stops and self._goes_on(run, utterance)):
                     yield run
                     run = []
                 run.append(utterance)
         if run:
             yield run
 
-    def _goes_on(self, run: list[Utterance], following: Utterance, language: str) -> bool:
+    def _goes_on(self, run: list[Utterance], following: Utterance) -> bool:
         """Whether the sentence at the end of a run is not over with its cue."""
         last = run[-1]
         if following.cue != last.cue + 1 or len(run) == _LONGEST_RUN:
@@ -260,7 +290,7 @@ class Subtitles:
         before = last.text[-200:] + _space(last.text, following.text)
         end = 0
         # "Je voulais..." "...te parler."
-        for sentence in split(before + following.text[:200].lstrip(".… "), language):
+        for sentence in split(before + following.text[:200].lstrip(".… "), self._language):
             end += len(sentence)
             if end == len(before):
                 return False
@@ -268,7 +298,7 @@ class Subtitles:
 
     def write(self, translations: Sequence[Segment]) -> bytes:
         changes: list[Change[str]] = []
-        for run, new in zip(self.runs, translations, strict=True):
+        for run, new in zip(self.runs(), translations, strict=True):
             if not new.reads_as(run.segment):
                 texts = zip(run.parts, self._written(run, new), strict=True)
                 changes += [Change(part.start, part.end, (text,)) for part, text in texts]

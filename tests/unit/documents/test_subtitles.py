@@ -332,10 +332,10 @@ def test_broken_files_are_named(data: bytes, name: str, message: str) -> None:
     ids=["many cues", "open tags", "stray signs", "dashes", "blank lines"],
 )
 def test_hostile_files_take_linear_time(data: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     file = read_document(data.encode(), "x.srt", ("fr", "en"))
     file.write([replace(segment, text=segment.text + "!") for segment in file.segments])
-    assert time.perf_counter() - start < 20
+    assert time.process_time() - start < 20
 
 
 def test_a_mark_of_a_run_stays_in_its_cue() -> None:
