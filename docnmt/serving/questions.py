@@ -39,7 +39,7 @@ def read_documents(_: Any, body: bytes) -> tuple[Parameters, list[Wanted]]:
 def write_tmx(_: Any, body: bytes, languages: dict[str, tuple[str, str]]) -> bytes:
     """A translation memory of `pairs`, in the languages of `model`."""
     asked = _object(body)
-    model, pairs = text_of(asked, "model"), asked.get("pairs")
+    model, pairs = text_of(asked, "model", next(iter(languages))), asked.get("pairs")
     if model not in languages:
         raise DocnmtError("there is no such model\n  Load the page again.")
     if not isinstance(pairs, list):
