@@ -64,6 +64,7 @@ class Disk:
                 write()
             except NoRoom as full:
                 if self.stopped():
+                    self.progress.say(f"{full.path}: no room on the disk")
                     return False
                 if time.monotonic() - told >= self.REMIND:
                     told = time.monotonic()
