@@ -117,7 +117,7 @@ def _trained(step: Path) -> Found:
     bits = hashlib.sha256(b"".join(name.encode() + tensors[name].numpy().tobytes() for name in sorted(tensors)))
     yield "weights-bits", Exact(bits.hexdigest())
     card = json.loads((step / "model" / "config.json").read_text(encoding="utf-8"))
-    del card["docnmt"]  # its version
+    del card["docnmt"], card["files"]  # its version, and hashes of the bits above
     card["notes"] = {k: Exact(v) if "sha256" in k else v for k, v in card["notes"].items()}
     yield "card", card
     yield "files", sorted(path.name for path in (step / "model").iterdir())
