@@ -22,9 +22,11 @@ def missing_extra(what: str, extra: str) -> DocnmtError:
     """
     try:
         listed = [line.partition(";") for line in metadata.requires("docnmt") or ()]
-        packages = [name.strip() for name, _, when in listed if re.search(rf"extra == .{extra}\b", when)]
-        wanted = " ".join(f'"{package}"' for package in packages)
-    except metadata.PackageNotFoundError:  # a clone that is not installed
+    except metadata.PackageNotFoundError:
+        listed = []
+    packages = [name.strip() for name, _, when in listed if re.search(rf"extra == .{extra}\b", when)]
+    wanted = " ".join(f'"{package}"' for package in packages)
+    if not packages:  # a clone that is not installed, or was before it had this extra
         wanted = f'--editable "{Path(__file__).parents[2]}[{extra}]"'
     return DocnmtError(f"{what}\n  Install it: {sys.executable} -m pip install {wanted}")
 

@@ -88,7 +88,8 @@ def _table(part: Part, results: Sequence[Compared]) -> Table:
         whole = ", ".join(metric.name for metric in metrics if metric.segment == "document")
         few.append(f"{whole}: {len(part.documents)} documents are few to draw from")
     if part.kind == "all":
-        table.notes += [_test_note(metrics, results[0].difference, resample), *few, *signature_notes(metrics)]
+        tested = next(each.difference for each in results if each.difference.unit == resample)
+        table.notes += [_test_note(metrics, tested, resample), *few, *signature_notes(metrics)]
     else:
         table.notes += ["Tests and metrics as in the first table", *few]
     return table

@@ -247,7 +247,7 @@ def test_what_is_resampled_is_said(work):
         assert "trials) of sentences (document BLEU: documents), seed 1" in said
         assert "document BLEU: 8 documents are few to draw from" in said
     alone = command("compare", *arguments, "--metric", "document-bleu").out
-    assert "trials) of documents, seed 1" in alone and "Only 8 documents" in alone
+    assert "(all 256 swaps) of documents, seed 1" in alone and "Only 8 documents" in alone
 
 
 def test_the_same_command_gives_the_same_figures(work):

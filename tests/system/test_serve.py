@@ -119,7 +119,7 @@ def test_a_published_client_works_unchanged(live, text):
     assert client.translate(text, "fr", "en") == live.translate(text)["translatedText"]
     with pytest.raises(HTTPError) as error:
         client.translate(text, "fr", "de")
-    assert json.load(error.value) == {"error": "de is not supported"}
+    assert json.load(error.value) == {"error": "de is not supported. /languages lists what is."}
 
 
 def test_html_and_alternatives(live):
@@ -148,7 +148,8 @@ def test_it_says_what_it_serves_and_only_to_this_machine(live):
 
 def test_a_process_that_is_killed_is_replaced(live, text):
     before = live.translate(text)
-    children = Path(f"/proc/{live.process.pid}/task/{live.process.pid}/children").read_text().split()
+    threads = Path(f"/proc/{live.process.pid}/task").iterdir()
+    children = [pid for thread in threads for pid in (thread / "children").read_text().split()]
     command_lines = {int(pid): Path(f"/proc/{pid}/cmdline").read_bytes() for pid in children}
     (worker,) = (pid for pid, line in command_lines.items() if b"spawn_main" in line)
     os.kill(worker, signal.SIGKILL)

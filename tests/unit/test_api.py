@@ -74,7 +74,7 @@ def test_a_glossary_may_be_a_dict(translator, sentences):
     assert "Zzyzx" in found[0]
 
 
-@pytest.mark.parametrize("wrong", ["terms.tsv", [("a", "b")], {"a": 3}, {"": "b"}, {"a\tb": "c"}])
+@pytest.mark.parametrize("wrong", ["terms.tsv", [("a", "b")], {"a": 3}, {"": "b"}])
 def test_what_is_no_glossary_is_refused(translator, wrong):
     with pytest.raises(DocnmtError, match=r"\n  \S"):
         translator.translate(["le chat"], glossary=wrong)

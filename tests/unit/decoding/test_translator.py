@@ -429,7 +429,9 @@ def test_a_loaded_model_translates_as_before(tmp_path, translator):
     again = load(folder)
     assert (again.options.beam, again.options.length_penalty) == (2, 0.3)  # a model folder knows its own settings
     (document,) = documents([4])
-    assert again.translate(document) == translator.translate(document, beam=2, length_penalty=0.3)
+    assert again.translate(document) == translator.translate(
+        document, options=replace(translator.options, beam=2, length_penalty=0.3)
+    )
 
 
 @pytest.fixture(scope="module")

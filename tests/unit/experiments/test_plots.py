@@ -110,5 +110,5 @@ def test_a_single_point_is_a_line_too():
 
 def test_without_matplotlib_there_is_a_remedy(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(DocnmtError, match=r"plots need matplotlib\n.*docnmt\[plots\]"):
+    with pytest.raises(DocnmtError, match=r"plots need matplotlib\n.*pip install .*(matplotlib|\[plots\])"):
         need_matplotlib()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -79,9 +81,9 @@ def test_a_model_of_ours_with_marians_arithmetic_goes_out_as_its_sentence_model(
     assert "without its context" in capsys.readouterr().out
     import_model(str(tmp_path / "out"), tmp_path / "again", languages=("fr", "en"))
     one, other = load(tmp_path / "ours"), load(tmp_path / "again")
-    options = {"beam": 1, "length_penalty": 0.0}
-    first = [text[:20] for text in one.translate(lines(4), context="off", **options)]
-    assert first == [text[:20] for text in other.translate(lines(4), **options)]  # which end each in their own way
+    greedy = replace(one.options, beam=1, length_penalty=0.0)
+    first = [text[:20] for text in one.translate(lines(4), context="off", options=greedy)]
+    assert first == [text[:20] for text in other.translate(lines(4), options=greedy)]  # which end each in their own way
 
 
 @pytest.mark.parametrize(

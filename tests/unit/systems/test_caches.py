@@ -75,7 +75,8 @@ def test_an_empty_memory_leaves_the_sentence_model(name):
     expected = scores(model, plain_batch(document))[0]
     for end in (1, 5):
         batch = document_batch(rule, document, range(end))
-        torch.testing.assert_close(scores(model, batch)[0], expected, atol=1e-6, rtol=0)
+        # Sums over a whole batch are rounded in another order: a few units in the last place.
+        torch.testing.assert_close(scores(model, batch)[0], expected, atol=1e-6, rtol=1e-6)
         with torch.no_grad():
             on, off = (
                 case.system.state(model, model.encode(batch.source, c), 1)
