@@ -41,10 +41,13 @@ def judging(folder: Path, *options: object) -> Iterator[tuple[str, subprocess.Po
         process.communicate(timeout=20)
 
 
+BROWSER = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())  # keeps a judge's secret, as one would
+
+
 def ask(url: str, body: dict | None = None) -> dict:
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(url, data, {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=20) as answer:
+    with BROWSER.open(request, timeout=20) as answer:
         return json.load(answer)
 
 
