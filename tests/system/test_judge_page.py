@@ -217,7 +217,7 @@ def test_the_whole_text_is_there_on_demand(browser, site):
 
 def test_in_a_low_window_the_translations_are_scrolled_to_and_not_under_the_buttons(browser, site):
     address, _ = site
-    judge = Judge(browser, address, "Reader", height=420)
+    judge = Judge(browser, address, "Low Window", height=420)
     judge.press("2")
     below = judge.page.locator("#pair article:nth-child(2) .now").bounding_box()
     assert below["y"] + below["height"] <= judge.page.locator("#verdict").bounding_box()["y"]
