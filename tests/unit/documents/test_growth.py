@@ -69,6 +69,7 @@ def steps(data: bytes, name: str) -> int:
     return counted.count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "shape"), CASES)
 def test_twice_the_size_is_twice_the_work(kind: str, shape: str) -> None:
     make = HOSTILE[kind][shape]

@@ -134,6 +134,7 @@ pool.train_here(shop, runs, progress)
 """
 
 
+@pytest.mark.slow
 def test_the_same_command_twice_shares_the_work(tmp_path):
     both = [subprocess.Popen([sys.executable, "-c", WORKER, str(tmp_path)], cwd=ROOT) for _ in range(2)]
     assert [process.wait(120) for process in both] == [0, 0]

@@ -110,6 +110,7 @@ ask("/translate", json.dumps({"q": "1. " * 16_000, "source": "fr", "target": "en
 """
 
 
+@pytest.mark.slow
 def test_nothing_keeps_the_event_loop_for_long():
     with Live() as live:
         done = subprocess.run([sys.executable, "-c", HOSTILE, str(live.port)], capture_output=True, text=True)
