@@ -1,22 +1,19 @@
-"""The demo corpus: documents out of cues and the sentences that need them, in three splits; as files, and back."""
+"""The demo corpus: documents made of cues and the sentences that need them, in three splits; as files, and back."""
 
 from __future__ import annotations
 
 import json
 import random
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from docnmt.base.errors import BadInput, DocnmtError
 from docnmt.base.files import write_atomically
 from docnmt.corpus.rows import write_text, write_tsv
-from docnmt.demo.phenomena import Author, Setting, Unit
-from docnmt.demo.sentences import SPLITS, Sentence
+from docnmt.demo.phenomena import SPLITS, Author, Sentence
 from docnmt.document import ParallelDocument
-
-# ---- What the demo corpus is made of: documents, and the words in them that need context ----
 
 PHENOMENA = ("sense", "pronoun", "possessive", "cohesion", "emotion")
 
@@ -38,15 +35,11 @@ class DemoDocument:
 
     document: ParallelDocument
     words: tuple[ContextWord, ...]
-    # For each word, the whole target sentence with each wrong word in its place.
-    wrong_targets: tuple[tuple[str, ...], ...]
-    # For each sentence, the id of its frame.
-    frames: tuple[str, ...]
+    wrong_targets: tuple[tuple[str, ...], ...]  # for each word, the target sentence with each wrong word in its place
+    frames: tuple[str, ...]  # for each sentence, the id of its frame
 
 
-# ---- Documents out of cues and the sentences that need them ----
-
-# Documents out of cues and the sentences that need them, in three splits that share no sentence frame.
+# ---- documents made of cues and the sentences that need them ----
 
 _SMALLEST_SPLIT = 20
 _MOST_SENTENCES, _FEWEST_SENTENCES = 10, 4
@@ -74,34 +67,29 @@ def generate(documents: int, seed: int) -> dict[str, list[DemoDocument]]:
 
 
 def _document(author: Author, document_id: str) -> DemoDocument:
-    rng = author.rng
-    length = rng.randint(_FEWEST_SENTENCES, _MOST_SENTENCES)
-    author.new_document()
-    draft = _Draft(author, length)
-    if rng.random() < 0.2:
+    draft = _Draft(author)
+    if author.rng.random() < 0.2:
         draft.add_plain(nobody=False)
-    for phenomenon in rng.choices(tuple(_SHARES), tuple(_SHARES.values()), k=length):
+    for phenomenon in author.rng.choices(tuple(_SHARES), tuple(_SHARES.values()), k=draft.length):
         draft.add(phenomenon)
     while len(draft.sentences) < _FEWEST_SENTENCES:
         draft.add_plain(nobody=False)
-    return draft.finish(document_id)
+    source, target, frames = zip(*((s.source, s.target, s.frame) for s in draft.sentences), strict=True)
+    document = ParallelDocument(document_id, source, target)
+    return DemoDocument(document, tuple(draft.words), tuple(draft.wrong_targets), frames)
 
 
 class _Draft:
     """A document in the making."""
 
-    def __init__(self, author: Author, length: int) -> None:
-        self.author, self.length = author, length
+    def __init__(self, author: Author) -> None:
+        self.author, self.length = author, author.rng.randint(_FEWEST_SENTENCES, _MOST_SENTENCES)
+        author.new_document()
         self.sentences: list[Sentence] = []
         # A man named two sentences back could be another "he": then an impersonal sentence must come between.
         self.last_names_somebody = False
-        self.setting: Setting | None = None
         self.words: list[ContextWord] = []
         self.wrong_targets: list[tuple[str, ...]] = []
-
-    @property
-    def room(self) -> int:
-        return self.length - len(self.sentences)
 
     def add_plain(self, *, nobody: bool) -> None:
         self.last_names_somebody = not nobody
@@ -109,52 +97,29 @@ class _Draft:
 
     def add(self, phenomenon: str) -> None:
         """Add what shows the phenomenon, if there is room for it."""
-        distances = [self._distance() for _ in range(2 if phenomenon == "cohesion" else 1)]
+        cues = 2 if phenomenon == "cohesion" else 1
+        distances = [1 if self.author.rng.random() < _NEAR else 2 for _ in range(cues)]
         apart = phenomenon in _REFERRING and distances[0] == 1 and self.last_names_somebody
-        if self.room < apart + sum(distance + 1 for distance in distances):
+        if self.length - len(self.sentences) < apart + sum(distances) + cues:
             return
         if apart:
             self.add_plain(nobody=True)
         for distance in distances:
-            self._add_unit(self._unit(phenomenon), distance)
+            self._add_unit(phenomenon, distance)
 
-    def _distance(self) -> int:
-        return 1 if self.author.rng.random() < _NEAR else 2
-
-    def _unit(self, phenomenon: str) -> Unit:
-        if phenomenon == "cohesion":
-            self.setting = self.setting or self.author.new_setting()
-            return self.author.cohesion(self.setting)
-        writers = {
-            "sense": self.author.sense,
-            "pronoun": self.author.pronoun,
-            "possessive": self.author.possessive,
-            "emotion": self.author.emotion,
-        }
-        return writers[phenomenon]()
-
-    def _add_unit(self, unit: Unit, distance: int) -> None:
+    def _add_unit(self, phenomenon: str, distance: int) -> None:
+        unit = getattr(self.author, phenomenon)()
         self.sentences.append(unit.cue)
         if distance == 2:
             self.add_plain(nobody=True)
-        position = len(self.sentences)
-        self.sentences.append(unit.right.sentence)
         wrong = tuple(reading.word for reading in unit.wrong)
-        self.words.append(ContextWord(position, unit.phenomenon, distance, unit.right.word, wrong))
+        self.words.append(ContextWord(len(self.sentences), phenomenon, distance, unit.right.word, wrong))
         self.wrong_targets.append(tuple(reading.sentence.target for reading in unit.wrong))
-        self.last_names_somebody = unit.phenomenon not in _REFERRING
-
-    def finish(self, document_id: str) -> DemoDocument:
-        document = ParallelDocument(
-            document_id,
-            tuple(sentence.source for sentence in self.sentences),
-            tuple(sentence.target for sentence in self.sentences),
-        )
-        frames = tuple(sentence.frame for sentence in self.sentences)
-        return DemoDocument(document, tuple(self.words), tuple(self.wrong_targets), frames)
+        self.sentences.append(unit.right.sentence)
+        self.last_names_somebody = phenomenon not in _REFERRING
 
 
-# ---- The demo corpus as files, and back ----
+# ---- the corpus as files, and back ----
 
 _README = """\
 A demo corpus, French to English, made by docnmt out of its own words and grammar
@@ -216,19 +181,10 @@ def read_context_words(path: Path) -> dict[tuple[str, int], list[ContextWord]]:
     return words
 
 
-def _described(d: DemoDocument, word: ContextWord) -> dict[str, Any]:
-    return {
-        "document": d.document.id,
-        "position": word.position,
-        "phenomenon": word.phenomenon,
-        "distance": word.distance,
-    }
-
-
 def _context_words(demo: Iterable[DemoDocument]) -> Iterator[dict[str, Any]]:
     for d in demo:
         for word in d.words:
-            yield {**_described(d, word), "right": word.right, "wrong": list(word.wrong)}
+            yield {"document": d.document.id, **asdict(word)}
 
 
 def _contrastive(demo: Iterable[DemoDocument]) -> Iterator[dict[str, Any]]:
@@ -237,13 +193,16 @@ def _contrastive(demo: Iterable[DemoDocument]) -> Iterator[dict[str, Any]]:
         for word, wrong_targets in zip(d.words, d.wrong_targets, strict=True):
             at = word.position
             yield {
-                **_described(d, word),
-                "previous": list(source[:at]),
-                "following": list(source[at + 1 :]),
+                "document": d.document.id,
+                "position": at,
+                "phenomenon": word.phenomenon,
+                "distance": word.distance,
+                "previous": source[:at],
+                "following": source[at + 1 :],
                 "source": source[at],
                 "right": target[at],
-                "wrong": list(wrong_targets),
-                "previous_target": list(target[:at]),
+                "wrong": wrong_targets,
+                "previous_target": target[:at],
             }
 
 

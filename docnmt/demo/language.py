@@ -1,26 +1,31 @@
-"""French and English of the demo corpus: verbs, and the forms of words."""
+"""The grammar of the demo corpus: French conjugation, agreement, elision and contraction, and the little English needs.
+
+A clause is a pattern (a verb and what stands after it) whose open slots are filled with phrases.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-
-# ---- Word forms ----
-
-# Word forms: French conjugation, agreement, elision and contraction, and the little that English needs.
 
 PAST, PRESENT, FUTURE = "past", "present", "future"
 TENSES = (PAST, PRESENT, FUTURE)
 
-# The persons that occur, in the order in which every table of forms below is written.
+# The persons that occur, in the order of every list of forms.
 JE, NOUS, IL, ILS = range(4)
 
-_PRESENT_ER = ("e", "ons", "e", "ent")
-_IMPERFECT = ("ais", "ions", "ait", "aient")
-_FUTURE = ("ai", "ons", "a", "ont")
 _AVOIR = ("ai", "avons", "a", "ont")
 _ETRE = ("suis", "sommes", "est", "sont")
+_IMPERFECT = ("ais", "ions", "ait", "aient")
+_FUTURE = ("ai", "ons", "a", "ont")
+# Regular verbs, by the end of their infinitive: the endings of the present, and of the participle.
+_REGULAR = {
+    "er": (("e", "ons", "e", "ent"), "é"),
+    "re": (("s", "ons", "", "ent"), "u"),
+    "ir": (("is", "issons", "it", "issent"), "i"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +36,7 @@ class Phrase:
     en: str
     gender: str = "m"
     person: int = IL
-    # English may differ in number: "les vacances" but "the holiday".
-    en_plural: bool | None = None
+    en_plural: bool | None = None  # where English differs in number: "les vacances" but "the holiday"
 
     @property
     def plural(self) -> bool:
@@ -44,22 +48,45 @@ class Phrase:
 
 
 @dataclass(frozen=True, slots=True)
-class Adjective:
-    """French forms in the order masculine, feminine, masculine plural, feminine plural; one English form."""
+class Noun:
+    """A noun without its determiner. More than one English word: the translation depends on context."""
 
-    forms: tuple[str, str, str, str]
+    fr: str
+    en: tuple[str, ...]
+    gender: str
+    plural: bool
+    en_plural: bool
+    topic: bool  # can be talked about but not, say, looked for: "the weather"
+
+    def phrases(self, determiner: str) -> tuple[Phrase, ...]:
+        """One phrase for each English word, the French the same in all; `determiner` is a key of _DETERMINERS."""
+        forms, singular, plural = _DETERMINERS[determiner]
+        fr = f"{forms[2 if self.plural else self.gender == 'f']} {self.fr}"
+        en, person = plural if self.en_plural else singular, ILS if self.plural else IL
+        return tuple(Phrase(fr, f"{en} {word}", self.gender, person, self.en_plural) for word in self.en)
+
+
+_SON = ("son", "sa", "ses")
+_DETERMINERS = {  # French masculine, feminine, plural; English singular, plural
+    "le": (("le", "la", "les"), "the", "the"),
+    "ce": (("ce", "cette", "ces"), "this", "these"),
+    "his": (_SON, "his", "his"),
+    "her": (_SON, "her", "her"),
+    "its": (_SON, "its", "its"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Adjective:
+    masculine: str
     en: str
+    feminine: str = ""  # where it is irregular
 
     def french(self, noun: Phrase) -> str:
-        return self.forms[(noun.gender == "f") + 2 * noun.plural]
-
-
-def adjective(masculine: str, en: str, feminine: str = "") -> Adjective:
-    """An adjective with regular plurals, and a regular feminine unless one is given."""
-    if not feminine:
-        feminine = masculine if masculine.endswith("e") else masculine + "e"
-    plural = masculine if masculine[-1] in "sx" else masculine + "s"
-    return Adjective((masculine, feminine, plural, feminine + "s"), en)
+        form = self.masculine
+        if noun.gender == "f":
+            form = self.feminine or form.removesuffix("e") + "e"
+        return form + "s" if noun.plural and form[-1] not in "sx" else form
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,24 +94,17 @@ class Verb:
     """A verb pair. The French past is the passé composé, or the imparfait for verbs of state."""
 
     infinitive: str
-    present: tuple[str, ...]
-    past: tuple[str, ...]
-    future: tuple[str, ...]
-    agreeing_participle: str  # for verbs with être: agrees with the subject; empty otherwise
+    forms: Mapping[str, Sequence[str]]  # tense -> one for each person
+    agrees: bool  # the participle, with the subject: verbs with être
     en: str
     en_past: str
-    en_ing: str  # empty for verbs of state, which have no progressive
+    en_ing: str  # empty for verbs that have no progressive ("I prefer", not "I am preferring")
 
     def french(self, subject: Phrase, tense: str) -> str:
-        if tense == PRESENT:
-            return self.present[subject.person]
-        if tense == FUTURE:
-            return self.future[subject.person]
-        form = self.past[subject.person]
-        if not self.agreeing_participle:
-            return form
-        ending = ("e" if subject.gender == "f" else "") + ("s" if subject.plural else "")
-        return f"{form} {self.agreeing_participle}{ending}"
+        form = self.forms[tense][subject.person]
+        if self.agrees and tense == PAST:
+            form += "e" * (subject.gender == "f") + "s" * subject.plural
+        return form
 
     def english(self, subject: Phrase, tense: str) -> str:
         if tense == FUTURE:
@@ -101,41 +121,31 @@ class Verb:
 
 def verb(
     infinitive: str,
-    english: str,
-    *,
+    en: str,
     present: str = "",
     participle: str = "",
     future: str = "",
     state: bool = False,
     with_etre: bool = False,
 ) -> Verb:
-    """A verb from its principal parts; what is left out follows the regular verbs in -er.
+    """A verb from its principal parts, of which those left out are regular.
 
-    `english` is "base past" or "base past ing". `future` is the stem. `state` verbs put their past in the imparfait.
+    `en` is "base past" or "base past ing", `future` the stem. `state` verbs put their past in the imparfait.
     """
-    stem = infinitive[:-2]
+    stem, (endings, participle_ending) = infinitive[:-2], _REGULAR[infinitive[-2:]]
     # "manger": the g stays soft in "mangeons".
-    regular = tuple(stem + ("e" if stem[-1] == "g" and e[0] == "o" else "") + e for e in _PRESENT_ER)
-    forms = tuple(present.split()) or regular
-    future_stem = future or (infinitive if infinitive.endswith("r") else infinitive[:-1])
+    regular = [stem + "e" * (stem[-1] == "g" and ending[:1] == "o") + ending for ending in endings]
+    forms = present.split() or regular
+    future_stem = future or infinitive.removesuffix("e")
     if state:
         imperfect_stem = "ét" if infinitive == "être" else forms[NOUS].removesuffix("ons")
-        past = tuple(imperfect_stem + e for e in _IMPERFECT)
-    elif with_etre:
-        past = _ETRE
+        past = [imperfect_stem + ending for ending in _IMPERFECT]
     else:
-        past = tuple(f"{auxiliary} {participle or stem + 'é'}" for auxiliary in _AVOIR)
-    base, en_past, *ing = english.split()
-    return Verb(
-        infinitive,
-        forms,
-        past,
-        tuple(future_stem + e for e in _FUTURE),
-        (participle or stem + "é") if with_etre else "",
-        base,
-        en_past,
-        ing[0] if ing else "",
-    )
+        participle = participle or stem + participle_ending
+        past = [f"{auxiliary} {participle}" for auxiliary in (_ETRE if with_etre else _AVOIR)]
+    by_tense = {PAST: past, PRESENT: forms, FUTURE: [future_stem + ending for ending in _FUTURE]}
+    base, en_past, *ing = en.split()
+    return Verb(infinitive, by_tense, with_etre, base, en_past, "".join(ing))
 
 
 def _be(subject: Phrase, tense: str) -> str:
@@ -153,7 +163,46 @@ def _third_person(base: str) -> str:
     return base + "s"
 
 
-# The lexicon has no word with an aspirated h, so every h elides.
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A clause with its slots open: {x} is a noun phrase, {a} an adjective, fixed or open."""
+
+    verb: Verb
+    fr: str
+    en: str
+    tenses: tuple[str, ...]
+    adjective: Adjective | None = None
+
+    @property
+    def name(self) -> str:
+        fixed = self.fr if self.adjective is None else self.fr.replace("{a}", self.adjective.masculine)
+        return f"{self.verb.infinitive} {fixed}"
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """A pattern with its slots filled."""
+
+    pattern: Pattern
+    tense: str
+    subject: Phrase
+    x: Phrase | None = None
+    adjective: Adjective | None = None
+
+    def french(self) -> str:
+        quality = self.adjective or self.pattern.adjective
+        # "je trouve Marie fière": an adjective goes with the object if there is one.
+        described = self.x or self.subject
+        after = self.pattern.fr.format(x=self.x.fr if self.x else "", a=quality.french(described) if quality else "")
+        return f"{self.subject.fr} {self.pattern.verb.french(self.subject, self.tense)} {after}"
+
+    def english(self) -> str:
+        quality = self.adjective or self.pattern.adjective
+        after = self.pattern.en.format(x=self.x.en if self.x else "", a=quality.en if quality else "")
+        return f"{self.subject.en} {self.pattern.verb.english(self.subject, self.tense)} {after}"
+
+
+# No word of the corpus has an aspirated h, so every h elides.
 _VOWEL = "(?=[aeiouâàéèêëîïôûœhAEIOUÉH])"
 _ELISION = re.compile(rf"\b(je|le|la|de|que|ne) {_VOWEL}")
 _BEFORE_VOWEL = re.compile(rf"\b(ce|ma|sa) {_VOWEL}")
@@ -174,185 +223,3 @@ def french_surface(words: str) -> str:
 
 def sentence_case(words: str) -> str:
     return words[0].upper() + words[1:] + "."
-
-
-# ---- The verbs of the demo corpus, French infinitive and English forms ----
-
-# English forms are "base past ing"; without the last, the verb has no progressive ("I prefer", not "I am
-# preferring").
-
-BE = verb("être", "be was", present="suis sommes est sont", future="ser", state=True)
-
-
-def _re(infinitive: str, english: str) -> Verb:
-    """A regular verb in -re, conjugated as "vendre"."""
-    stem = infinitive[:-2]
-    present = " ".join(stem + ending for ending in ("s", "ons", "", "ent"))
-    return verb(infinitive, english, present=present, participle=stem + "u")
-
-
-def _ir(infinitive: str, english: str) -> Verb:
-    """A regular verb in -ir, conjugated as "finir"."""
-    stem = infinitive[:-1]
-    present = " ".join(stem + ending for ending in ("s", "ssons", "t", "ssent"))
-    return verb(infinitive, english, present=present, participle=stem)
-
-
-_LISTED = (
-    # talking and thinking about anything
-    verb("parler", "talk talked talking"),
-    verb("penser", "think thought thinking"),
-    verb("rêver", "dream dreamed dreaming"),
-    verb("discuter", "discuss discussed discussing"),
-    verb("mentionner", "mention mentioned mentioning"),
-    verb("chercher", "look looked looking"),
-    verb("trouver", "find found"),
-    verb("oublier", "forget forgot"),
-    verb("remarquer", "notice noticed"),
-    verb("préférer", "prefer preferred", present="préfère préférons préfère préfèrent"),
-    _ir("choisir", "choose chose choosing"),
-    verb(
-        "décrire",
-        "describe described describing",
-        present="décris décrivons décrit décrivent",
-        participle="décrit",
-    ),
-    _re("attendre", "wait waited waiting"),
-    verb("voir", "see saw", present="vois voyons voit voient", participle="vu", future="verr"),
-    verb("regarder", "look looked looking"),
-    # what things and people do
-    verb("arriver", "arrive arrived arriving", with_etre=True),
-    verb("tomber", "fall fell falling", with_etre=True),
-    verb("rester", "stay stayed staying", with_etre=True),
-    verb("sembler", "seem seemed", state=True),
-    verb("avoir", "look looked", present="ai avons a ont", future="aur", state=True),
-    verb(
-        "venir",
-        "come came",
-        present="viens venons vient viennent",
-        participle="venu",
-        future="viendr",
-        with_etre=True,
-    ),
-    verb(
-        "devenir",
-        "become became becoming",
-        present="deviens devenons devient deviennent",
-        participle="devenu",
-        future="deviendr",
-        with_etre=True,
-    ),
-    verb(
-        "disparaître",
-        "disappear disappeared disappearing",
-        present="disparais disparaissons disparaît disparaissent",
-        participle="disparu",
-    ),
-    verb(
-        "surprendre",
-        "surprise surprised surprising",
-        present="surprends surprenons surprend surprennent",
-        participle="surpris",
-    ),
-    verb("bloquer", "block blocked blocking"),
-    verb("causer", "cause caused causing"),
-    verb("changer", "change changed changing"),
-    # tone
-    verb("admirer", "admire admired"),
-    verb("adorer", "love loved"),
-    verb("respecter", "respect respected"),
-    verb("remercier", "thank thanked thanking"),
-    verb("aider", "help helped helping"),
-    verb("détester", "hate hated"),
-    verb("éviter", "avoid avoided avoiding"),
-    verb("mépriser", "despise despised"),
-    verb("insulter", "insult insulted insulting"),
-    verb("faire", "trust trusted", present="fais faisons fait font", participle="fait", future="fer"),
-    verb("mentir", "lie lied lying", present="mens mentons ment mentent", participle="menti"),
-    # places
-    verb("travailler", "work worked working"),
-    verb("étudier", "study studied studying"),
-    verb("passer", "spend spent spending"),
-    verb("aller", "go went going", present="vais allons va vont", future="ir", with_etre=True),
-    # the domains that decide a word's sense
-    verb("dîner", "dine dined dining"),
-    verb("préparer", "prepare prepared preparing"),
-    verb("manger", "eat ate eating"),
-    verb("commander", "order ordered ordering"),
-    verb("goûter", "taste tasted tasting"),
-    verb("appeler", "call called calling", present="appelle appelons appelle appellent", future="appeller"),
-    verb("interroger", "question questioned questioning"),
-    verb("écouter", "listen listened listening"),
-    verb("traverser", "cross crossed crossing"),
-    verb("louer", "rent rented renting"),
-    _re("perdre", "lose lost losing"),
-    verb(
-        "apprendre",
-        "learn learned learning",
-        present="apprends apprenons apprend apprennent",
-        participle="appris",
-    ),
-    verb("marcher", "walk walked walking"),
-    verb("planter", "plant planted planting"),
-    verb("observer", "watch watched watching"),
-    verb("camper", "camp camped camping"),
-    verb("décorer", "decorate decorated decorating"),
-    verb("meubler", "furnish furnished furnishing"),
-    verb(
-        "nettoyer",
-        "clean cleaned cleaning",
-        present="nettoie nettoyons nettoie nettoient",
-        future="nettoier",
-    ),
-    verb("ranger", "tidy tidied tidying"),
-    verb("consulter", "see saw seeing"),
-    verb("tousser", "cough coughed coughing"),
-    verb("assister", "attend attended attending"),
-    verb("acheter", "buy bought buying", present="achète achetons achète achètent", future="achèter"),
-    verb("signer", "sign signed signing"),
-    _ir("finir", "finish finished finishing"),
-    verb("rencontrer", "meet met meeting"),
-    verb("négocier", "negotiate negotiated negotiating"),
-    _ir("applaudir", "applaud applauded applauding"),
-    verb("répéter", "rehearse rehearsed rehearsing", present="répète répétons répète répètent"),
-    verb("visiter", "visit visited visiting"),
-    verb("dessiner", "draw drew drawing"),
-    verb("compter", "count counted counting"),
-    verb("vider", "empty emptied emptying"),
-    verb("payer", "pay paid paying", present="paie payons paie paient", future="paier"),
-    verb("gagner", "win won winning"),
-    verb("entraîner", "train trained training"),
-    verb("jouer", "play played playing"),
-    verb("féliciter", "congratulate congratulated congratulating"),
-    # ordinary life
-    verb("laver", "wash washed washing"),
-    _re("vendre", "sell sold selling"),
-    verb("cacher", "hide hid hiding"),
-    verb("porter", "carry carried carrying"),
-    verb("réparer", "repair repaired repairing"),
-    verb("casser", "break broke breaking"),
-    verb("apporter", "bring brought bringing"),
-    verb("garder", "keep kept keeping"),
-    verb("emprunter", "borrow borrowed borrowing"),
-    verb("jeter", "discard discarded discarding"),
-    verb("échanger", "swap swapped swapping"),
-    verb("emballer", "wrap wrapped wrapping"),
-    verb("crier", "shout shouted shouting"),
-    verb("pleurer", "cry cried crying"),
-    verb("dormir", "sleep slept sleeping", present="dors dormons dort dorment", participle="dormi"),
-    verb("rire", "laugh laughed laughing", present="ris rions rit rient", participle="ri"),
-    verb("chanter", "sing sang singing"),
-    verb("danser", "dance danced dancing"),
-    verb("courir", "run ran running", present="cours courons court courent", participle="couru", future="courr"),
-    verb("lire", "read read reading", present="lis lisons lit lisent", participle="lu"),
-    _re("répondre", "answer answered answering"),
-    verb(
-        "partir",
-        "leave left leaving",
-        present="pars partons part partent",
-        participle="parti",
-        with_etre=True,
-    ),
-)
-
-VERBS: dict[str, Verb] = {v.infinitive: v for v in (BE, *_LISTED)}

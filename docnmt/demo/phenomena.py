@@ -8,24 +8,92 @@ from __future__ import annotations
 
 import random
 import re
+import zlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import accumulate
 
-from docnmt.demo import lexicon, patterns
-from docnmt.demo.language import Phrase
-from docnmt.demo.patterns import Clause, Pattern
-from docnmt.demo.sentences import Sentence, build, choose_frame
+from docnmt.demo import words
+from docnmt.demo.language import Clause, Noun, Pattern, Phrase, french_surface, sentence_case
+from docnmt.demo.words import CLOSINGS, OPENINGS, PATTERNS
 
-_FEWEST_WORDS = 4
+# ---- sentences: an opening, a clause and a closing ----
+
+# A frame is such a combination with the clause's slots open. The splits share no frame, but every opening, clause and
+# closing, and every pair of them, occurs in training: what a test sentence asks for is new, its parts are not.
+
+SPLITS = ("train", "dev", "test")
+_CLASSES = 8  # as many as there are openings and as closings of a tense: the classes form a Latin square
+_SPLIT_OF_CLASS = {0: "test", 1: "dev"}
+# Most sentences are plain; the rest use each adverbial equally often.
+_OPENING_WEIGHTS = (6, 1, 1, 1, 1, 1, 1, 1)
+_CLOSING_WEIGHTS = (3, 1, 1, 1, 1, 1, 1, 1)
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
-    """A document's side of the Atlantic, and the term it keeps to."""
+class Frame:
+    """A sentence pattern with its slots open."""
 
-    term: lexicon.Noun
-    reading: int
+    opening: int
+    pattern: Pattern
+    tense: str
+    closing: int
+
+    @property
+    def id(self) -> str:
+        opening, closing = OPENINGS[self.opening][0], CLOSINGS[self.tense][self.closing][0]
+        return f"{opening}|{self.pattern.name} [{self.tense}]|{closing}"
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence, its translation, and the frame of both."""
+
+    source: str
+    target: str
+    frame: str
+
+
+def choose_frame(rng: random.Random, split: str, pattern: Pattern) -> Frame:
+    """A tense, an opening and a closing for a pattern, out of the combinations that are `split`'s own."""
+    tense = rng.choice(pattern.tenses)
+    # crc32 and not hash(): the same in every process.
+    shift = zlib.crc32(f"{pattern.name} {tense}".encode()) % _CLASSES
+    combinations, weights = _combinations(split, shift)
+    opening, closing = rng.choices(combinations, cum_weights=weights)[0]
+    return Frame(opening, pattern, tense, closing)
+
+
+@cache
+def _combinations(split: str, shift: int) -> tuple[list[tuple[int, int]], list[int]]:
+    """The (opening, closing) pairs of a split and their cumulative weights, for clauses with this shift.
+
+    Opening + 3 x closing + shift, modulo 8, puts each opening and each closing of a clause once into each class
+    (3 and 8 have no common factor), so no pair of parts is withheld from training.
+    """
+    pairs = [
+        (opening, closing)
+        for opening in range(_CLASSES)
+        for closing in range(_CLASSES)
+        if _SPLIT_OF_CLASS.get((opening + 3 * closing + shift) % _CLASSES, "train") == split
+    ]
+    return pairs, list(accumulate(_OPENING_WEIGHTS[o] * _CLOSING_WEIGHTS[c] for o, c in pairs))
+
+
+def build(frame: Frame, clause: Clause) -> Sentence:
+    """The sentence that a frame and a clause make."""
+    fr_opening, en_opening = OPENINGS[frame.opening]
+    fr_closing, en_closing = CLOSINGS[frame.tense][frame.closing]
+    source = french_surface(f"{fr_opening} {clause.french()} {fr_closing}".strip())
+    target = sentence_case(f"{en_opening} {clause.english()} {en_closing}".strip())
+    return Sentence(source, target, frame.id)
+
+
+# ---- cues, and the sentences that need them ----
+
+_FEWEST_WORDS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,34 +119,73 @@ class Author:
 
     def __init__(self, split: str, rng: random.Random) -> None:
         self.split, self.rng = split, rng
-        self._mentioned: set[str] = set()
         self._used: Counter[tuple[str, int]] = Counter()  # (French sentence or ambiguous word, reading)
+        self.new_document()
 
     def new_document(self) -> None:
-        self._mentioned.clear()
-
-    # --- sentences that need no context -----------------------------------------------------------------------------
+        self._mentioned: set[str] = set()
+        self._term: tuple[Noun, int] | None = None  # and the side of the Atlantic that the document is set on
 
     def plain(self, *, nobody: bool) -> Sentence:
-        """An ordinary sentence; with `nobody`, one in which no single person or thing occurs."""
-        subject = self.rng.choice(lexicon.PLAIN_SUBJECTS if nobody else (*lexicon.MEN, *lexicon.WOMEN))
+        """A sentence that needs no context; with `nobody`, one in which no single person or thing occurs."""
+        subject = self.rng.choice(words.PLAIN_SUBJECTS if nobody else (*words.MEN, *words.WOMEN))
         if self.rng.random() < 0.4:
-            return self._say(self.rng.choice(patterns.PASSING_TIME), subject)
+            return self._say(self.rng.choice(PATTERNS["passing_time"]), subject)
         if nobody or self.rng.random() < 0.5:
             thing = self._plural_things()
         else:
-            thing = self.rng.choice(lexicon.MASCULINE_THINGS + lexicon.FEMININE_THINGS)
-        return self._say(self.rng.choice(patterns.DEALING_WITH_THINGS), subject, thing)
+            thing = self.rng.choice(words.MASCULINE_THINGS + words.FEMININE_THINGS)
+        return self._say(self.rng.choice(PATTERNS["dealing_with_things"]), subject, thing)
 
-    def _plural_things(self) -> Phrase:
-        noun = self.rng.choice(lexicon.PLURAL_THINGS)
-        fr_determiner, en_determiner = self.rng.choice(lexicon.PLURAL_DETERMINERS)
-        bare = noun.phrases("le")[0]
-        fr, en = f"{fr_determiner} {noun.fr}", noun.en[0]
-        if self.rng.random() < 0.5:
-            colour = self.rng.choice(lexicon.COLOURS)
-            fr, en = f"{fr} {colour.french(bare)}", f"{colour.en} {en}"
-        return Phrase(fr, f"{en_determiner} {en}", noun.gender, bare.person)
+    # ---- the phenomena ----
+
+    def sense(self) -> Unit:
+        noun, domains = self.rng.choice([sense for sense in words.SENSES if sense[0].fr not in self._mentioned])
+        self._mentioned.add(noun.fr)
+        determiner = self.rng.choice(("le", "le", "ce"))
+        readings = self._read_noun(noun, noun.phrases(determiner), noun.en)
+        right = self._pick(noun.fr, readings)
+        cue = self.rng.choice(words.DOMAIN_CUES[self.rng.choice(domains[right])])
+        return _unit("sense", self._say(cue, self._someone()), readings, right)
+
+    def pronoun(self) -> Unit:
+        form = self.rng.choice(tuple(words.PRONOUNS))
+        pronouns, antecedents = zip(*words.PRONOUNS[form], strict=True)
+        pattern = self.rng.choice(PATTERNS["of_person_or_thing"])
+        frame = choose_frame(self.rng, self.split, pattern)
+        readings = [Reading(p.en, build(frame, Clause(pattern, frame.tense, p))) for p in pronouns]
+        right = self._pick(form, readings)
+        return _unit("pronoun", self._introduce(antecedents[right]), readings, right)
+
+    def possessive(self) -> Unit:
+        noun = self.rng.choice(words.POSSESSED)
+        owners = [word for word, _ in words.POSSESSORS]
+        readings = self._read_noun(noun, [noun.phrases(word)[0] for word in owners], owners)
+        right = self._pick(noun.fr, readings)
+        return _unit("possessive", self._introduce(words.POSSESSORS[right][1]), readings, right)
+
+    def cohesion(self) -> Unit:
+        """A document keeps to the term, and to the side of the Atlantic, that it first drew."""
+        if self._term is None:
+            term = self.rng.choice(words.BRITISH_AMERICAN)
+            self._term = term, self._least_used([term.fr], len(term.en))
+        term, right = self._term
+        readings = self._read_noun(term, term.phrases("le"), term.en)
+        self._note(term.fr, readings, right)
+        place = self.rng.choice(words.PLACES[right])
+        cue = self._say(self.rng.choice(PATTERNS["setting"]), self._someone(), place)
+        return _unit("cohesion", cue, readings, right)
+
+    def emotion(self) -> Unit:
+        adjectives = self.rng.choice(words.TONED)
+        person = self._fresh(words.MEN + words.WOMEN)
+        pattern = self.rng.choice(PATTERNS["character"])
+        frame = choose_frame(self.rng, self.split, pattern)
+        readings = [Reading(a.en, build(frame, Clause(pattern, frame.tense, person, adjective=a))) for a in adjectives]
+        right = self._pick(adjectives[0].masculine, readings)
+        return _unit("emotion", self._tone(person, kind=right == 0), readings, right)
+
+    # ---- what they share ----
 
     def _say(self, pattern: Pattern, subject: Phrase, x: Phrase | None = None) -> Sentence:
         while True:
@@ -89,72 +196,33 @@ class Author:
                 return sentence
 
     def _someone(self) -> Phrase:
-        return self.rng.choice(lexicon.PLAIN_SUBJECTS)
+        return self.rng.choice(words.PLAIN_SUBJECTS)
 
-    # --- the phenomena ------------------------------------------------------------------------------------------------
+    def _plural_things(self) -> Phrase:
+        noun = self.rng.choice(words.PLURAL_THINGS)
+        fr_determiner, en_determiner = self.rng.choice(words.PLURAL_DETERMINERS)
+        (bare,) = noun.phrases("le")
+        fr, en = f"{fr_determiner} {noun.fr}", noun.en[0]
+        if self.rng.random() < 0.5:
+            colour = self.rng.choice(words.COLOURS)
+            fr, en = f"{fr} {colour.french(bare)}", f"{colour.en} {en}"
+        return Phrase(fr, f"{en_determiner} {en}", noun.gender, bare.person)
 
-    def sense(self) -> Unit:
-        noun, domains = self.rng.choice([sense for sense in lexicon.SENSES if sense[0].fr not in self._mentioned])
-        self._mentioned.add(noun.fr)
-        determiner = self.rng.choice(("le", "le", "ce"))
-        readings = self._read_noun(noun, noun.phrases(determiner), noun.en)
-        right = self._pick(noun.fr, readings)
-        cue = self.rng.choice(patterns.DOMAIN_CUES[self.rng.choice(domains[right])])
-        return _unit("sense", self._say(cue, self._someone()), readings, right)
-
-    def pronoun(self) -> Unit:
-        form = self.rng.choice(tuple(lexicon.PRONOUNS))
-        pronouns = [pronoun for pronoun, _ in lexicon.PRONOUNS[form]]
-        pattern = self.rng.choice(patterns.OF_PERSON_OR_THING)
-        frame = choose_frame(self.rng, self.split, pattern)
-        readings = [Reading(p.en, build(frame, Clause(pattern, frame.tense, p))) for p in pronouns]
-        right = self._pick(form, readings)
-        return _unit("pronoun", self._introduce(lexicon.PRONOUNS[form][right][1]), readings, right)
-
-    def possessive(self) -> Unit:
-        noun = self.rng.choice(lexicon.POSSESSED)
-        owners = [word for word, _ in lexicon.POSSESSORS]
-        readings = self._read_noun(noun, [noun.phrases(word)[0] for word in owners], owners)
-        right = self._pick(noun.fr, readings)
-        return _unit("possessive", self._introduce(lexicon.POSSESSORS[right][1]), readings, right)
-
-    def cohesion(self, setting: Setting) -> Unit:
-        readings = self._read_noun(setting.term, setting.term.phrases("le"), setting.term.en)
-        self._note(setting.term.fr, readings, setting.reading)
-        place = self.rng.choice(lexicon.PLACES[setting.reading])
-        cue = self._say(self.rng.choice(patterns.SETTING), self._someone(), place)
-        return _unit("cohesion", cue, readings, setting.reading)
-
-    def new_setting(self) -> Setting:
-        term = self.rng.choice(lexicon.BRITISH_AMERICAN)
-        return Setting(term, self._least_used([term.fr], len(term.en)))
-
-    def emotion(self) -> Unit:
-        adjectives = self.rng.choice(lexicon.TONED)
-        person = self._fresh(lexicon.MEN + lexicon.WOMEN)
-        pattern = self.rng.choice(patterns.CHARACTER)
-        frame = choose_frame(self.rng, self.split, pattern)
-        readings = [Reading(a.en, build(frame, Clause(pattern, frame.tense, person, adjective=a))) for a in adjectives]
-        right = self._pick(adjectives[0].forms[0], readings)
-        return _unit("emotion", self._tone(person, kind=right == 0), readings, right)
-
-    # --- what they share ----------------------------------------------------------------------------------------------
-
-    def _read_noun(self, noun: lexicon.Noun, phrases: Sequence[Phrase], words: Sequence[str]) -> list[Reading]:
+    def _read_noun(self, noun: Noun, phrases: Sequence[Phrase], translations: Sequence[str]) -> list[Reading]:
         """The same sentence about each of the phrases, which differ in English only."""
-        objects = patterns.ABOUT_A_TOPIC if noun.topic else patterns.ABOUT_A_THING
-        pattern = self.rng.choice(objects + patterns.OF_ANYTHING)
+        of_anything = PATTERNS["of_anything"]
+        pattern = self.rng.choice(PATTERNS["about_a_topic" if noun.topic else "about_a_thing"] + of_anything)
         frame = choose_frame(self.rng, self.split, pattern)
-        if pattern in patterns.OF_ANYTHING:
+        if pattern in of_anything:
             clauses = [Clause(pattern, frame.tense, phrase) for phrase in phrases]
         else:
             subject = self._someone()
             clauses = [Clause(pattern, frame.tense, subject, phrase) for phrase in phrases]
-        return [Reading(word, build(frame, clause)) for word, clause in zip(words, clauses, strict=True)]
+        return [Reading(word, build(frame, clause)) for word, clause in zip(translations, clauses, strict=True)]
 
     def _introduce(self, candidates: Sequence[Phrase]) -> Sentence:
         """Bring one of the candidates into the story."""
-        return self._say(self.rng.choice(patterns.INTRODUCING), self._someone(), self._fresh(candidates))
+        return self._say(self.rng.choice(PATTERNS["introducing"]), self._someone(), self._fresh(candidates))
 
     def _fresh(self, candidates: Sequence[Phrase]) -> Phrase:
         """One that this document has not yet made a point of: nobody is admired here and despised there."""
@@ -164,16 +232,13 @@ class Author:
 
     def _tone(self, person: Phrase, *, kind: bool) -> Sentence:
         """Show how people feel about a person."""
-        anyone = lexicon.EVERYONE if self.rng.random() < 0.4 else self.rng.choice(lexicon.OTHER_PEOPLE)
-        if kind:
-            deed = self.rng.choice((*patterns.LIKING, patterns.BEING_KIND))
-        else:
-            deed = self.rng.choice((*patterns.DISLIKING, *patterns.BEING_UNKIND, patterns.TRUSTING))
-        if deed is patterns.TRUSTING:
-            return self._say(deed, lexicon.NO_ONE, person)
-        if deed is patterns.BEING_KIND or deed in patterns.BEING_UNKIND:
-            return self._say(deed, person)
-        return self._say(deed, anyone, person)
+        anyone = words.EVERYONE if self.rng.random() < 0.4 else self.rng.choice(words.OTHER_PEOPLE)
+        felt, done = ("liking", "being_kind") if kind else ("disliking", "being_unkind")
+        deeds: list[tuple[Pattern, Phrase, Phrase | None]] = [(deed, anyone, person) for deed in PATTERNS[felt]]
+        deeds += [(deed, person, None) for deed in PATTERNS[done]]
+        if not kind:
+            deeds += [(deed, words.NO_ONE, person) for deed in PATTERNS["trusting"]]
+        return self._say(*self.rng.choice(deeds))
 
     def _pick(self, item: str, readings: Sequence[Reading]) -> int:
         right = self._least_used([readings[0].sentence.source, item], len(readings))

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import sacrebleu
 from rich.console import Console
 from rich.table import Table
 
@@ -22,16 +21,16 @@ from docnmt.base.lines import CorpusFiles
 from docnmt.base.progress import Progress
 from docnmt.config import Recipe
 from docnmt.corpus.read import read_corpus
-from docnmt.decoding.translator import Translator, load
-from docnmt.demo import PHENOMENA, read_context_words, write_demo_corpus
-from docnmt.demo.corpus import ContextWord
+from docnmt.decoding.translator import load
+from docnmt.demo.corpus import PHENOMENA, ContextWord, read_context_words, write_demo_corpus
 from docnmt.document import Document, ParallelDocument, context_sentences
 from docnmt.evaluation.controls import shuffled
+from docnmt.evaluation.metrics import make_metric
 from docnmt.training.two_step import train
 
-# ---- Accuracy on words that only context can decide, and on all other words ----
+# ---- accuracy on words that only context can decide, and on all other words ----
 
-Words = Mapping[tuple[str, int], Sequence[ContextWord]]
+Words = Mapping[tuple[str, int], Sequence[ContextWord]]  # by document id and sentence position
 
 
 @dataclass
@@ -55,12 +54,9 @@ class ContextWordAccuracy:
     by_kind: dict[tuple[str, int], Tally] = field(default_factory=dict)  # (phenomenon, distance)
     chance: float = 0.0  # percent, for guessing among the words that fit without context
 
-    def of(self, phenomenon: str) -> Tally:
-        tallies = [tally for (name, _), tally in self.by_kind.items() if name == phenomenon]
-        return Tally(sum(t.right for t in tallies), sum(t.total for t in tallies))
-
-    def at(self, distance: int) -> Tally:
-        tallies = [tally for (_, far), tally in self.by_kind.items() if far == distance]
+    def of(self, kind: str | int) -> Tally:
+        """Of one phenomenon, or at one distance."""
+        tallies = [tally for kinds, tally in self.by_kind.items() if kind in kinds]
         return Tally(sum(t.right for t in tallies), sum(t.total for t in tallies))
 
 
@@ -74,14 +70,12 @@ def accuracy(words: Words, sentences: Iterable[tuple[str, int, str, str]]) -> Co
     result = ContextWordAccuracy()
     chances = []
     for document, position, reference, translation in sentences:
-        here = words.get((document, position), ())
-        for word in here:
+        others = Counter(_tokens(reference))
+        for word in words.get((document, position), ()):
             right = is_right(word, translation)
             result.words.add(right)
             result.by_kind.setdefault((word.phenomenon, word.distance), Tally()).add(right)
             chances.append(1 / (1 + len(word.wrong)))
-        others = Counter(_tokens(reference))
-        for word in here:
             others -= Counter(_tokens(word.right))
         result.other_words.add((others & Counter(_tokens(translation))).total(), others.total())
     result.chance = 100 * sum(chances) / len(chances) if chances else float("nan")
@@ -96,9 +90,12 @@ def _has(text: str, words: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(words)}(?!\w)", text, re.IGNORECASE) is not None
 
 
+# ---- the demo ----
+
 DOCUMENTS, SEED = 4500, 1
 SENTENCE, DOCUMENT, SHUFFLED = "sentence model", "document model", "document model, shuffled context"
 SHORT = {SENTENCE: "sentence", DOCUMENT: "document", SHUFFLED: "shuffled"}
+Translated = list[list[str]]  # the sentences of each document
 
 
 def run_demo(recipe: Recipe, progress: Progress, console: Console, json_path: str = "") -> dict[str, Any]:
@@ -118,11 +115,10 @@ def run_demo(recipe: Recipe, progress: Progress, console: Console, json_path: st
     seconds = time.monotonic() - started
     model = models["document"]
     console.print(f"\nDone in {seconds:.0f} s. To translate a French text in the words that this small model knows:\n")
-    typed = _typed()
-    for line in (f"{typed} translate {model} my-text.txt", f"{typed} serve {model}"):
-        console.print(f"  {line}", markup=False, highlight=False, soft_wrap=True)
+    for arguments in (f"translate {model} my-text.txt", f"serve {model}"):
+        console.print(f"  {_typed()} {arguments}", markup=False, highlight=False, soft_wrap=True)
     console.print()
-    figures = {"seconds": seconds, "systems": {name: _figures(scores[name], bleu[name]) for name in outputs}}
+    figures = {"seconds": seconds, "systems": {name: _figures(scores[name], *bleu[name]) for name in outputs}}
     if json_path:
         write_json(json_path, figures)
     return figures
@@ -140,42 +136,39 @@ def _typed() -> str:
 def _with_corpus(recipe: Recipe, folder: Path) -> Recipe:
     """The recipe with its corpora taken from where they have just been written."""
 
-    def moved(entries: tuple[CorpusFiles, ...]) -> tuple[CorpusFiles, ...]:
-        return tuple(replace(files, path=str(folder / Path(files.path).name)) for files in entries)
+    def here(path: str) -> str:
+        return str(folder / Path(path).name)
 
-    data = recipe.data
-    documents, sentences, dev, test = map(moved, (data.documents, data.sentences, data.dev, data.test))
-    contrastive = str(folder / Path(recipe.evaluation.contrastive).name)
-    return replace(
-        recipe,
-        data=replace(data, documents=documents, sentences=sentences, dev=dev, test=test),
-        evaluation=replace(recipe.evaluation, contrastive=contrastive),
-    )
-
-
-def _translate_all(
-    test: list[ParallelDocument], models: dict[str, Path], progress: Progress
-) -> dict[str, list[list[str]]]:
-    """For each system the translations, document by document."""
-    sources = [Document(document.id, document.source) for document in test]
-
-    def run(name: str, translator: Translator, foreign: list[Document] | None = None) -> list[list[str]]:
-        results = translator.translate_documents(sources, context_from=foreign)
-        total = sum(map(len, sources))
-        tracked = progress.track(
-            results, f"translate, {name}", total=total, unit="sentences", size=lambda d: len(d.sentences)
-        )
-        return [[sentence.text for sentence in document.sentences] for document in tracked]
-
-    document_model = load(models["document"])
-    return {
-        SENTENCE: run(SENTENCE, load(models["sentence"])),
-        DOCUMENT: run(DOCUMENT, document_model),
-        SHUFFLED: run(SHUFFLED, document_model, shuffled(sources, SEED)),
+    roles = {
+        role: tuple(replace(files, path=here(files.path)) for files in getattr(recipe.data, role))
+        for role in ("documents", "sentences", "dev", "test")
     }
+    evaluation = replace(recipe.evaluation, contrastive=here(recipe.evaluation.contrastive))
+    return replace(recipe, data=replace(recipe.data, **roles), evaluation=evaluation)
 
 
-def _aligned(test: list[ParallelDocument], texts: list[list[str]]) -> list[tuple[str, int, str, str]]:
+def _translate_all(test: list[ParallelDocument], models: dict[str, Path], progress: Progress) -> dict[str, Translated]:
+    sources = [Document(document.id, document.source) for document in test]
+    document_model = load(models["document"])
+    systems = {
+        SENTENCE: (load(models["sentence"]), None),
+        DOCUMENT: (document_model, None),
+        SHUFFLED: (document_model, shuffled(sources, SEED)),
+    }
+    outputs = {}
+    for name, (translator, foreign) in systems.items():
+        tracked = progress.track(
+            translator.translate_documents(sources, context_from=foreign),
+            f"translate, {name}",
+            total=sum(map(len, sources)),
+            unit="sentences",
+            size=lambda document: len(document.sentences),
+        )
+        outputs[name] = [[sentence.text for sentence in document.sentences] for document in tracked]
+    return outputs
+
+
+def _aligned(test: list[ParallelDocument], texts: Translated) -> list[tuple[str, int, str, str]]:
     return [
         (document.id, position, reference, text)
         for document, translated in zip(test, texts, strict=True)
@@ -183,11 +176,12 @@ def _aligned(test: list[ParallelDocument], texts: list[list[str]]) -> list[tuple
     ]
 
 
-def _bleu(test: list[ParallelDocument], texts: list[list[str]]) -> tuple[float, str]:
-    metric = sacrebleu.BLEU(lowercase=True)
+def _bleu(test: list[ParallelDocument], texts: Translated) -> tuple[float, str]:
+    """With its signature."""
+    metric = make_metric("bleu", lowercase=True)
     references = [sentence for document in test for sentence in document.target]
-    score = metric.corpus_score([text for document in texts for text in document], [references])
-    return score.score, str(metric.get_signature())
+    statistics = metric.statistics([text for document in texts for text in document], [references])
+    return metric.score(statistics.sum(axis=0)), metric.signature
 
 
 def _print_scores(console: Console, scores: dict[str, ContextWordAccuracy], bleu: dict[str, tuple[float, str]]) -> None:
@@ -206,27 +200,24 @@ def _print_scores(console: Console, scores: dict[str, ContextWordAccuracy], bleu
     for heading in (*PHENOMENA, "1 back", "2 back"):
         detail.add_column(heading, justify="right")
     for name, score in scores.items():
-        cells = [score.of(kind) for kind in PHENOMENA] + [score.at(1), score.at(2)]
-        detail.add_row(SHORT[name], *(f"{tally.percent:.0f} %" for tally in cells))
+        detail.add_row(SHORT[name], *(f"{score.of(kind).percent:.0f} %" for kind in (*PHENOMENA, 1, 2)))
     console.print(detail)
     console.print(f"BLEU: {bleu[DOCUMENT][1]}", highlight=False)
 
 
 def _print_changes(
-    console: Console, test: list[ParallelDocument], outputs: dict[str, list[list[str]]], words: Words, recipe: Recipe
+    console: Console, test: list[ParallelDocument], outputs: dict[str, Translated], words: Words, recipe: Recipe
 ) -> None:
     """Three sentences, each with another kind of word, that context put right."""
-    shown: set[str] = set()
-    examples = 0
+    shown: list[set[str]] = []
     console.print("\nWhere context changed the outcome:", style="bold")
     for document, plain, informed in zip(test, outputs[SENTENCE], outputs[DOCUMENT], strict=True):
         for position, (without, with_context) in enumerate(zip(plain, informed, strict=True)):
             here = words.get((document.id, position), ())
             kinds = {w.phenomenon for w in here if is_right(w, with_context) and not is_right(w, without)}
-            if examples == 3 or not kinds or kinds & shown:
+            if len(shown) == 3 or not kinds or any(kinds & others for others in shown):
                 continue
-            shown |= kinds
-            examples += 1
+            shown.append(kinds)
             table = Table(
                 show_header=False, box=None, padding=(0, 2), title=f"\n{', '.join(kinds)}", title_justify="left"
             )
@@ -239,14 +230,14 @@ def _print_changes(
             console.print(table)
 
 
-def _figures(score: ContextWordAccuracy, bleu: tuple[float, str]) -> dict[str, Any]:
+def _figures(score: ContextWordAccuracy, bleu: float, signature: str) -> dict[str, Any]:
     return {
-        "bleu": bleu[0],
-        "bleu_signature": bleu[1],
+        "bleu": bleu,
+        "bleu_signature": signature,
         "context_words": score.words.percent,
         "context_words_count": score.words.total,
         "chance": score.chance,
         "other_words": score.other_words.percent,
         "by_phenomenon": {kind: score.of(kind).percent for kind in PHENOMENA},
-        "by_distance": {str(distance): score.at(distance).percent for distance in (1, 2)},
+        "by_distance": {str(distance): score.of(distance).percent for distance in (1, 2)},
     }

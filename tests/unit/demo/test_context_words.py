@@ -39,7 +39,7 @@ def test_accuracy_counts_both_kinds_of_words():
     assert (found.words.right, found.words.total) == (1, 2)
     assert (found.other_words.right, found.other_words.total) == (3 + 3 + 0, 3 + 3 + 1)
     assert found.of("sense").percent == 0 and found.of("pronoun").percent == 100
-    assert found.at(1).percent == 0 and found.at(2).percent == 100
+    assert found.of(1).percent == 0 and found.of(2).percent == 100
     assert found.chance == pytest.approx(100 * (1 / 2 + 1 / 3) / 2)
 
 

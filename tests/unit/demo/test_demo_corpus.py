@@ -13,8 +13,9 @@ import pytest
 from docnmt.base.errors import BadInput, DocnmtError
 from docnmt.demo import PHENOMENA, ContextWord, DemoDocument, generate, read_context_words, write_demo_corpus
 from docnmt.demo.language import french_surface
-from docnmt.demo.lexicon import (
+from docnmt.demo.words import (
     BRITISH_AMERICAN,
+    DOMAIN_CUES,
     FEMININE_THINGS,
     MASCULINE_THINGS,
     MEN,
@@ -24,7 +25,6 @@ from docnmt.demo.lexicon import (
     TONED,
     WOMEN,
 )
-from docnmt.demo.patterns import DOMAIN_CUES
 
 Corpus = dict[str, list[DemoDocument]]
 
