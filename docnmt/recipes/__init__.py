@@ -1,27 +1,27 @@
-"""The recipes that come along, and how a recipe is read; docnmt/config.py has what one can say."""
+"""docnmt's own recipes and presets, and how a recipe is read; docnmt/config.py has what one can say."""
 
 from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Iterable
-from dataclasses import asdict, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from docnmt.base.errors import DocnmtError, nearest
 from docnmt.base.lines import CorpusFiles
 from docnmt.config import Recipe, from_table, one_of
-from docnmt.recipes.presets import PRESETS, over
 
 FOLDER = Path(__file__).parent
 OWN = tuple(sorted(path.stem for path in FOLDER.glob("*.toml")))  # go by their names: `docnmt train demo`
+PRESETS = ("paper", "released")  # what `like` may name
 
 
 def load_recipe(recipe: str | Path, settings: Iterable[str] = ()) -> Recipe:
-    """Reads a recipe, given by its path or, of docnmt's own, by its name.
+    """Reads a recipe, given by its path or, if it is one of docnmt's own, by its name.
 
-    Relative paths in a recipe are seen from its folder; in docnmt's own, which may lie where nobody can write, from the
+    Relative paths in a recipe start at its folder; in docnmt's own, which may lie where nobody can write, at the
     working folder.
     """
     path, folder = _find(recipe)
@@ -34,13 +34,13 @@ def load_recipe(recipe: str | Path, settings: Iterable[str] = ()) -> Recipe:
     for setting in settings:
         _set(table, setting, folder)
     if table.get("like"):
-        one_of(f"{path}: like", table["like"], tuple(PRESETS))
-        table = over(PRESETS[table["like"]], table)
+        one_of(f"{path}: like", table["like"], PRESETS)
+        table = _over(preset(table["like"]), table)
     return resolve_paths(from_table(Recipe, table, str(path)), folder)
 
 
 def _find(recipe: str | Path) -> tuple[Path, Path]:
-    """A recipe's file, and the folder from which its paths are seen."""
+    """A recipe's file, and the folder at which its paths start."""
     path = Path(recipe)
     if str(recipe) in OWN and not path.is_file():
         path = FOLDER / f"{recipe}.toml"
@@ -50,6 +50,24 @@ def _find(recipe: str | Path) -> tuple[Path, Path]:
 def _remedy(path: Path) -> str:
     return f"Give the path of a TOML file, or a name. {nearest(path.stem, OWN, 'docnmt has')}"
 
+
+def preset(name: str) -> dict[str, Any]:
+    """What `like = NAME` stands for at the head of a recipe, whose own keys come first."""
+    table = tomllib.loads((FOLDER / "presets" / f"{name}.toml").read_text(encoding="utf-8"))
+    below = table.pop("like", "")
+    return _over(preset(below), table) if below else table
+
+
+def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Two tables of sections in one; where both have a key, the second's."""
+    found = dict(below)
+    for key, value in above.items():
+        both = isinstance(value, Mapping) and isinstance(found.get(key), Mapping)
+        found[key] = _over(found[key], value) if both else value
+    return found
+
+
+# ---- paths ----
 
 CORPUS_PATHS = ("path", "source", "target", "document_ids", "document_starts")
 PATHS = (
@@ -63,12 +81,13 @@ PATHS = (
     "subwords.target_model",
     "document.start_from",
 )
+NOTHING = "nothing"  # document.start_from: no model, everything is trained
 
 
 def _set(table: dict[str, Any], setting: str, folder: Path) -> None:
     """`model.width=256`: the value is read as TOML, or taken as text where it is not.
 
-    A path on the command line is seen from where the user is, not from the recipe.
+    A path on the command line starts where the user is, not at the recipe.
     """
     key, separator, text = setting.partition("=")
     if not separator:
@@ -77,7 +96,7 @@ def _set(table: dict[str, Any], setting: str, folder: Path) -> None:
         value = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         value = text.strip()
-    if key.strip() in PATHS and value != "nothing":
+    if key.strip() in PATHS and value != NOTHING:
         value = _seen_from(value, folder)
     *sections, name = key.strip().split(".")
     for section in sections:
@@ -88,7 +107,7 @@ def _set(table: dict[str, Any], setting: str, folder: Path) -> None:
 
 
 def _seen_from(value: Any, folder: Path) -> Any:
-    """Paths as written on the command line, in a list or a table or alone, as seen from a folder."""
+    """Paths of the command line, in a list or a table or alone, as a recipe in this folder would write them."""
     if isinstance(value, list):
         return [_seen_from(item, folder) for item in value]
     if isinstance(value, dict):
@@ -98,30 +117,20 @@ def _seen_from(value: Any, folder: Path) -> Any:
 
 
 def resolve_paths(recipe: Recipe, folder: Path) -> Recipe:
-    """Paths in a recipe are written as seen from the recipe."""
+    """A recipe whose paths start at a folder, with paths that start where we are."""
 
-    def at(text: str) -> str:
-        return os.path.normpath(folder / text) if text else ""
+    def at(path: str) -> str:
+        return os.path.normpath(folder / path) if path else ""
 
-    def corpora(entries: tuple[CorpusFiles, ...]) -> tuple[CorpusFiles, ...]:
-        return tuple(CorpusFiles(**(asdict(e) | {n: at(getattr(e, n)) for n in CORPUS_PATHS})) for e in entries)
+    def corpus(files: CorpusFiles) -> CorpusFiles:
+        return replace(files, **{name: at(getattr(files, name)) for name in CORPUS_PATHS})
 
-    start = recipe.document.start_from
-    return replace(
-        recipe,
-        output=at(recipe.output),
-        data=replace(
-            recipe.data,
-            documents=corpora(recipe.data.documents),
-            sentences=corpora(recipe.data.sentences),
-            dev=corpora(recipe.data.dev),
-            test=corpora(recipe.data.test),
-        ),
-        subwords=replace(
-            recipe.subwords,
-            source_model=at(recipe.subwords.source_model),
-            target_model=at(recipe.subwords.target_model),
-        ),
-        document=replace(recipe.document, start_from=start if start == "nothing" else at(start)),
-        evaluation=replace(recipe.evaluation, contrastive=at(recipe.evaluation.contrastive)),
-    )
+    for key in PATHS:
+        section, _, name = key.rpartition(".")
+        part: Any = getattr(recipe, section) if section else recipe
+        value = getattr(part, name)
+        if key == "document.start_from" and value == NOTHING:
+            continue
+        part = replace(part, **{name: tuple(map(corpus, value)) if isinstance(value, tuple) else at(value)})
+        recipe = replace(recipe, **{section: part}) if section else part
+    return recipe

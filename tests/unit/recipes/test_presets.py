@@ -12,8 +12,7 @@ import pytest
 
 from docnmt.base.errors import DocnmtError
 from docnmt.config import Recipe, from_table
-from docnmt.recipes import load_recipe
-from docnmt.recipes.presets import PRESETS
+from docnmt.recipes import load_recipe, preset
 
 ROOT = Path(__file__).parents[3]
 SECTIONS = ("subwords", "model", "context", "sentence", "document", "decoding", "evaluation")
@@ -57,7 +56,7 @@ def test_values_are_those_that_the_docs_list(tmp_path, like, column):
 def test_the_docs_list_all_values_and_no_others():
     for column, like in ((1, "paper"), (2, "released")):
         said = {key for key, cells in listed().items() if cells[column]}
-        assert said == {f"{section}.{key}" for section, table in PRESETS[like].items() for key in table}
+        assert said == {f"{section}.{key}" for section, table in preset(like).items() for key in table}
 
 
 def test_every_key_of_the_papers_model_has_its_source():
@@ -75,7 +74,7 @@ def test_every_key_of_the_papers_model_has_its_source():
 
 def test_what_the_paper_names_is_in_its_preset():
     """Section 3.1 of the paper."""
-    paper = from_table(Recipe, dict(PRESETS["paper"]), "paper")
+    paper = from_table(Recipe, preset("paper"), "paper")
     model, context = paper.model, paper.context
     assert (model.width, model.filter_width, model.heads, model.encoder_layers, model.decoder_layers) == (
         512, 2048, 8, 6, 6,
@@ -101,7 +100,7 @@ def test_another_name_is_refused(tmp_path):
 
 @pytest.mark.parametrize("name", ["paper-fr-en", "paper-zh-en"])
 def test_the_papers_recipes_are_as_its_authors_code(name):
-    recipe, released = load_recipe(name), from_table(Recipe, dict(PRESETS["released"]), name)
+    recipe, released = load_recipe(name), from_table(Recipe, preset("released"), name)
     assert recipe.like == "released"
     assert recipe.model == released.model and recipe.context == released.context
     assert recipe.document.learning_rate == 0.1 and recipe.document.warmup < recipe.document.updates / 2
