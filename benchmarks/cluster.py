@@ -18,16 +18,14 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from rich.console import Console
-
 from docnmt.base.cluster import Need, connect
 from docnmt.base.files import owner_of
 from docnmt.base.progress import Progress
 from docnmt.config import Recipe, from_table
 from docnmt.demo import write_demo_corpus
-from docnmt.experiments.job import Job
-from docnmt.experiments.pool import train_here
+from docnmt.experiments.job import Lab, experiment, open_lab, runs_of
 from docnmt.experiments.ray_pool import Places, train_on
+from docnmt.experiments.runs import train_here
 
 TABLES = ("gating",)  # a sentence step, and four document steps that build on it
 
@@ -54,27 +52,25 @@ def recipe_for(folder: Path, output: str, updates: int) -> Recipe:
     return from_table(Recipe, table, "cluster.py")
 
 
-def job_for(recipe: Recipe) -> Job:
-    job = Job(recipe, TABLES, 1, Progress(quiet=True), Console())
-    job.prepare()
-    return job
+def lab_for(recipe: Recipe) -> Lab:
+    return open_lab(experiment(recipe, TABLES), Progress(quiet=True))
 
 
-def hashes(job: Job) -> dict[str, str]:
+def hashes(lab: Lab) -> dict[str, str]:
     """Of the weights and the record of every run."""
     found = {}
-    for run in job.runs():
-        for path in (job.workshop.model(run) / "weights.safetensors", job.workshop.model(run).parent / "metrics.jsonl"):
+    for run in runs_of(lab.asked):
+        for path in (lab.store.model(run) / "weights.safetensors", lab.store.model(run).parent / "metrics.jsonl"):
             found[f"{run.name}/{path.name}"] = hashlib.sha256(path.read_bytes()).hexdigest()
     return found
 
 
-def kill_each_once(job: Job, until: threading.Event, killed: list[str]) -> None:
+def kill_each_once(lab: Lab, until: threading.Event, killed: list[str]) -> None:
     """The process of each document step, once it has a checkpoint."""
-    runs = [run for run in job.runs() if run.step == "document"]
+    runs = [run for run in runs_of(lab.asked) if run.step == "document"]
     while not until.wait(0.1):
         for run in runs:
-            folder = job.workshop.folder(run) / run.step
+            folder = lab.store.folder(run) / run.step
             if run.name not in killed and list((folder / "checkpoints").glob("update-*")) and (who := owner_of(folder)):
                 os.kill(who.pid, signal.SIGKILL)
                 killed.append(run.name)
@@ -90,24 +86,24 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         write_demo_corpus(folder / "corpus", 300, seed=1)
-        alone = job_for(recipe_for(folder, "alone", options.updates))
+        alone = lab_for(recipe_for(folder, "alone", options.updates))
         started = time.monotonic()
-        train_here(alone.workshop, alone.runs(), alone.progress)
+        train_here(alone.store, runs_of(alone.asked), alone.progress)
         sequential = time.monotonic() - started
-        print(f"one after another: {len(alone.runs())} runs in {sequential:.1f} s", flush=True)
+        print(f"one after another: {len(runs_of(alone.asked))} runs in {sequential:.1f} s", flush=True)
 
         small = {"object_store_memory": 80 * 2**20}
         cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False, **small})
         for _ in range(2):
             cluster.add_node(num_cpus=1, **small)
         connect(cluster.address)
-        shared = job_for(replace(alone.recipe, output=str(folder / "shared")))
+        shared = lab_for(replace(alone.asked.recipe, output=str(folder / "shared")))
         done, killed = threading.Event(), []
         watch = threading.Thread(target=kill_each_once, args=(shared, done, killed), daemon=True)
         if options.kill:
             watch.start()
         started = time.monotonic()
-        train_on(cluster.address, shared.workshop, shared.runs(), Places(Need(1)), shared.progress)
+        train_on(cluster.address, shared.store, runs_of(shared.asked), Places(Need(1)), shared.progress)
         seconds = time.monotonic() - started
         done.set()
         same = hashes(alone) == hashes(shared)

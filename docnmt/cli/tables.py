@@ -64,7 +64,7 @@ def run_tables(options: argparse.Namespace) -> None:
 
     from docnmt.base.files import write_atomically, write_json
     from docnmt.base.progress import Progress
-    from docnmt.experiments.job import PAPER, Job
+    from docnmt.experiments import job
     from docnmt.model_folder import set_threads
 
     if int(os.environ.get("WORLD_SIZE", 1)) > 1:
@@ -75,23 +75,21 @@ def run_tables(options: argparse.Namespace) -> None:
     console, progress = Console(), Progress()
     recipe = recipe_of(options)
     set_threads(recipe.hardware.threads)  # for what is timed, too
-    job = Job(recipe, options.only or PAPER, options.seeds, progress, console, options.compare)
+    asked = job.experiment(recipe, options.only or job.PAPER, options.seeds, options.compare)
     if options.status:
-        job.processes = max(1, int(options.gpus or 1))
-        job.status().print(console)
+        job.status(asked, progress, max(1, int(options.gpus or 1))).print(console)
         return
     written = [path for path in (options.json, options.markdown, options.latex, options.html) if path]
     if options.dry_run:
         if written:
             raise DocnmtError(f"--dry-run makes no table to write to {written[0]}\n  Leave one of the two out.")
-        from docnmt.experiments.estimate import dry_run
-
-        dry_run(job)
+        job.dry_run(asked, console)
         return
-    if options.html:
-        from docnmt.experiments.report import need_matplotlib
+    from docnmt.experiments import report
+    from docnmt.experiments.results import results
 
-        need_matplotlib()  # found missing now, not after hours
+    if options.html:
+        report.need_matplotlib()  # found missing now, not after hours
     check_outputs(*written)
     if options.on:
         from docnmt.base.cluster import connect
@@ -99,16 +97,15 @@ def run_tables(options: argparse.Namespace) -> None:
 
         connect(options.on)
         places = Places.of(options.cpus, options.gpus)
-        job.processes = places.processes
-        job.prepare()
-        job.plan().print(console)
-        train_on(options.on, job.workshop, job.runs(), places, progress, job.sets_of)
+        lab = job.open_lab(asked, progress, places.processes)
+        job.plan(lab).print(console)
+        train_on(options.on, lab.store, job.runs_of(asked), places, progress, lambda run: job.sets_of(asked, run))
     else:
-        job.prepare()
-        job.plan().print(console)
-        job.train()
+        lab = job.open_lab(asked, progress)
+        job.plan(lab).print(console)
+        job.train(lab)
     tables = []
-    for table in job.results():
+    for table in results(lab):
         console.print()
         table.print(console)
         tables.append(table)
@@ -122,6 +119,4 @@ def run_tables(options: argparse.Namespace) -> None:
     if options.json:
         write_json(options.json, [table.as_dict() for table in tables])
     if options.html:
-        from docnmt.experiments.report import write_report
-
-        write_report(Path(options.html), job, tables)
+        report.write_report(Path(options.html), lab, tables)

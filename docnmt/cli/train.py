@@ -99,9 +99,9 @@ def run_train(options: argparse.Namespace) -> None:
     if options.dry_run:
         from rich.console import Console
 
-        from docnmt.experiments.training_cost import estimate
+        from docnmt.experiments.timing import cost_table
 
-        return estimate(recipe, steps).print(Console())
+        return cost_table(recipe, steps).print(Console())
     try:
         train(recipe, steps, Progress(), from_scratch=options.from_scratch)
     finally:

@@ -1,264 +1,334 @@
-"""`docnmt tables`: lists the runs that the tables need, trains those that are missing, and fills the tables in."""
+"""`docnmt tables`, up to the results: what is asked for, which runs that needs, how long they take, training them.
+
+An `Experiment` is what is asked for, looked through before hours are spent on it; a `Lab` is the same with its data
+prepared and its test sets read.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+import difflib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import Any
 
+import torch
 from rich.console import Console
 
-from docnmt.base.errors import DocnmtError
+from docnmt.base.errors import DocnmtError, SkipBad, raise_bad
+from docnmt.base.lines import CorpusFiles
 from docnmt.base.progress import Progress
 from docnmt.base.report import Column, Table
 from docnmt.config import Recipe
+from docnmt.corpus.read import detect_format, read_corpus, read_pairs
 from docnmt.data.prepare import Prepared, prepare, prepared_stores
-from docnmt.evaluation.comparison import few_note
 from docnmt.evaluation.contrastive_items import Item
-from docnmt.evaluation.scores import signature_notes
-from docnmt.evaluation.significance import Difference
-from docnmt.experiments.estimate import Shape, Stopwatch, missing_files, planned
-from docnmt.experiments.pairs import asked_pairs, labelled, pairs_table, told
-from docnmt.experiments.pool import train_here
-from docnmt.experiments.report import examples_table, find_examples
-from docnmt.experiments.runs import Run, Workshop, all_needed, standings_table
-from docnmt.experiments.scores import Parts, Score, Scoreboard, Translations, gain_word, metric_of, parts_of
-from docnmt.experiments.systems_table import all_systems, read_questions, systems_table
-from docnmt.experiments.tables import TABLES, PaperTable, Row, Systems, make_table, needed_by
-from docnmt.experiments.timing import Speed, efficiency_table, measure
-from docnmt.training.identity import data_keys
+from docnmt.evaluation.contrastive_layouts import read_set
+from docnmt.experiments.runs import Run, RunStatus, RunStore, all_needed, status_table, train_here
+from docnmt.experiments.scores import Parts, Scoreboard, Translations, metric_of, parts_of
+from docnmt.experiments.tables import TABLES, PaperTable, Row, Systems, all_systems, make_table, needed_by
+from docnmt.experiments.timing import Estimates, Range, Shape
+from docnmt.model_folder import choose_device
+from docnmt.recipes import CORPUS_PATHS
+from docnmt.training.identity import context_of, data_keys
 
 EFFICIENCY, EXAMPLE, SYSTEMS = "efficiency", "example", "systems"
 PAPER = (*TABLES, EFFICIENCY, EXAMPLE)  # the paper's own
 NAMES = (*PAPER, SYSTEMS)
-
-# What is not as in the paper where step 2 starts as exactly the sentence model.
-_STARTS = {
-    "gating": "Both rows start as exactly the sentence model: they add to it, gated or not, with no layer norm after.",
-    "two-step": "Documents alone, with no sentence model to start from, has the paper's gates, with a layer norm after "
-    "each; the other rows start as exactly the sentence model and have none.",
-}
+ROLES = ("documents", "sentences", "dev", "test")
 
 
-@dataclass
-class Job:
-    """The tables of one recipe."""
+@dataclass(frozen=True)
+class Pair:
+    """A row and what it is compared with."""
+
+    name: str
+    against: str
+    runs: tuple[Run, ...]
+    baseline: tuple[Run, ...]
+    claimed: bool = False  # by the paper
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Tables of one recipe."""
 
     recipe: Recipe
     names: Sequence[str]
-    seeds: int
-    progress: Progress
-    console: Console
-    compare: Sequence[Sequence[str]] = ()  # pairs of rows, by name
-    processes: int = 1  # that train a run together
-    prepared: Prepared = field(init=False)
-    workshop: Workshop = field(init=False)
-    scoreboard: Scoreboard = field(init=False)
-    parts: Parts = field(init=False)
-    questions: list[Item] = field(init=False)
+    systems: Systems
+    tables: Mapping[str, PaperTable]
+    pairs: Sequence[Pair]
 
-    def __post_init__(self) -> None:
-        unknown = [name for name in self.names if name not in NAMES]
-        if unknown:
-            raise DocnmtError(f"no table is called {unknown[0]!r}\n  Choose from {', '.join(NAMES)}.")
-        if self.seeds < 1:
-            raise DocnmtError(f"{self.seeds} seeds: nothing would be trained\n  Use --seeds 1 or more.")
-        if not self.recipe.context.active:
-            raise DocnmtError(
-                "the recipe's model has no context: the tables compare models that have one\n"
-                '  Set context.kind = "attention" and context.integration.'
-            )
-        step = self.recipe.document
-        if step.start_from or step.context_from != "own":
-            raise DocnmtError(
-                "the recipe sets document.start_from or document.context_from: the tables choose both for each row\n"
-                "  Take them out of the recipe."
-            )
-        kinds = (self.recipe.model.kind, self.recipe.context.kind)
-        if kinds != ("transformer", "attention"):
-            raise DocnmtError(
-                f"the tables are about the paper's model, and the recipe's is {' with '.join(kinds)}\n"
-                f'  Set model.kind = "transformer" and context.kind = "attention"; --only {SYSTEMS} has every system.'
-            )
-        self.systems = Systems(self.recipe, self.seeds)
-        self.tables = {name: make_table(name, self.systems) for name in self.names if name in TABLES}
-        self.pairs = asked_pairs(self._rows(), self.compare)
 
-    def _rows(self) -> dict[str, dict[str, tuple[Run, ...]]]:
-        """All rows with scores of ours, by table and by what stands in front of them."""
-        rows = {name: labelled(table.rows) for name, table in self.tables.items()}
-        if SYSTEMS in self.names:
-            rows[SYSTEMS] = {entry.authors: entry.runs for entry in all_systems(self.systems)}
-        return rows
-
-    def runs(self) -> list[Run]:
-        # The recipe's own model is what controls, efficiency, examples and plots are about, in a table's row or not.
-        own = [self.systems.sentence()[0], self.systems.document()[0]]
-        compared = [run for each in all_systems(self.systems) for run in each.runs] if SYSTEMS in self.names else []
-        return all_needed([*own, *needed_by(list(self.tables.values())), *compared])
-
-    def prepare(self) -> None:
-        # What cannot be read or measured is found now, before hours of training.
-        metric = metric_of(self.recipe)
-        self._check_documents()
-        self.parts, self.questions = parts_of(self.recipe), self._questions()
-        self.prepared = prepare(self.recipe, self.progress)
-        if self.tables and self.prepared.documents.card["documents"] < 2:
-            raise DocnmtError(
-                "data.documents is a single document: the controls take contexts from others\n"
-                "  Mark where documents begin: see docs/formats.md."
-            )
-        self.workshop = Workshop(self.recipe, data_keys(self.prepared.stores), self.progress, self.processes)
-        self.scoreboard = Scoreboard(self.workshop, Translations(self.recipe, self.progress), metric)
-
-    def check(self) -> None:
-        """What `prepare` would find wrong with the recipe, as far as its files are there."""
-        metric_of(self.recipe)
-        self._check_documents()
-        named = self.recipe.data.dev and self.recipe.data.test
-        if named and not any(role in ("dev", "test") for role, _ in missing_files(self.recipe)):
-            parts_of(self.recipe)
-        if Path(self.recipe.evaluation.contrastive).exists():
-            self._questions()
-
-    def _check_documents(self) -> None:
-        if not self.recipe.data.documents:
-            raise DocnmtError("the tables need parallel documents\n  Set data.documents in the recipe.")
-
-    def _questions(self) -> list[Item]:
-        """The contrastive set, which one table alone asks for."""
-        return read_questions(self.recipe) if SYSTEMS in self.names else []
-
-    def plan(self) -> Table:
-        """Every run, how far it is and how long the rest will take."""
-        standings = {run: self.workshop.standing(run) for run in self.runs()}
-        return planned(standings, Stopwatch(Shape.of(self.prepared)))
-
-    def train(self) -> None:
-        train_here(self.workshop, self.runs(), self.progress, then=self._translate)
-
-    def sets_of(self, run: Run) -> tuple[str, ...]:
-        """What the tables want translated by a run: who trains it does that, too, so that scoring is shared out."""
-        rows = [
-            (each, table.on_dev) for table in self.tables.values() for each in (*table.rows, Row((), table.baseline))
-        ]
-        in_rows = {on_dev for row, on_dev in rows if run in (*row.runs, *row.baseline)}
-        if not in_rows:
-            return ()
-        return ("dev",) if in_rows == {True} else ("dev", "whole")
-
-    def _translate(self, run: Run) -> None:
-        for name in self.sets_of(run):
-            self.scoreboard.texts(run, getattr(self.parts, name).test)
-
-    def status(self) -> Table:
-        """How far every run is and who trains it, from what lies on disk; prepares nothing and waits for nobody."""
-        data = data_keys(prepared_stores(self.recipe))
-        return standings_table(Workshop(self.recipe, data, self.progress, self.processes), self.runs())
-
-    def results(self) -> Iterable[Table]:
-        for name in self.names:
-            if name == EFFICIENCY:
-                yield self._efficiency()
-            elif name == EXAMPLE:
-                yield self._example()
-            elif name == SYSTEMS:
-                yield systems_table(self)
-            else:
-                yield filled_in(self.tables[name], self.parts, self.scoreboard)
-        if self.pairs:
-            yield pairs_table(self.pairs, self.parts, self.scoreboard)
-
-    def _efficiency(self) -> Table:
-        runs = {"Transformer": self.systems.sentence()[0], "this work": self.systems.document()[0]}
-        return efficiency_table(self.speeds(runs), self.recipe)
-
-    def speeds(self, runs: dict[str, Run]) -> dict[str, Speed]:
-        models = {name: (run, self.workshop.model(run)) for name, run in runs.items()}
-        return measure(models, self.prepared, self.parts.whole.test.sources, self.progress)
-
-    def _example(self) -> Table:
-        test = self.parts.whole.test
-        plain, informed = (
-            self.scoreboard.texts(runs[0], test) for runs in (self.systems.sentence(), self.systems.document())
+def experiment(
+    recipe: Recipe, names: Sequence[str], seeds: int = 1, compare: Iterable[Sequence[str]] = ()
+) -> Experiment:
+    """`compare` has pairs of rows, by name."""
+    unknown = [name for name in names if name not in NAMES]
+    if unknown:
+        raise DocnmtError(f"no table is called {unknown[0]!r}\n  Choose from {', '.join(NAMES)}.")
+    if seeds < 1:
+        raise DocnmtError(f"{seeds} seeds: nothing would be trained\n  Use --seeds 1 or more.")
+    if not recipe.context.active:
+        raise DocnmtError(
+            "the recipe's model has no context: the tables compare models that have one\n"
+            '  Set context.kind = "attention" and context.integration.'
         )
-        return examples_table(find_examples(test, plain, informed, self.recipe.context.spec))
+    if recipe.document.start_from or recipe.document.context_from != "own":
+        raise DocnmtError(
+            "the recipe sets document.start_from or document.context_from: the tables choose both for each row\n"
+            "  Take them out of the recipe."
+        )
+    kinds = (recipe.model.kind, recipe.context.kind)
+    if kinds != ("transformer", "attention"):
+        raise DocnmtError(
+            f"the tables are about the paper's model, and the recipe's is {' with '.join(kinds)}\n"
+            f'  Set model.kind = "transformer" and context.kind = "attention"; --only {SYSTEMS} has every system.'
+        )
+    systems = Systems(recipe, seeds)
+    tables = {name: make_table(name, systems) for name in names if name in TABLES}
+    rows = {name: labelled(table.rows) for name, table in tables.items()}
+    if SYSTEMS in names:
+        rows[SYSTEMS] = {row.labels[0]: row.runs for row in all_systems(systems)}
+    return Experiment(recipe, names, systems, tables, asked_pairs(rows, compare))
 
 
-def filled_in(table: PaperTable, parts: Parts, scoreboard: Scoreboard) -> Table:
-    """A paper's table with our figures and, beside them, the paper's."""
-    columns = (parts.dev,) if table.on_dev else (parts.dev, *parts.tests)
-    judged = parts.dev if table.on_dev else parts.whole
-    result = Table(
-        table.title,
-        (
-            *(Column(heading, text=True) for heading in table.headings),
-            *(Column(part.title) for part in columns),
-            *(Column(heading) for heading in (f"{gain_word(scoreboard.metric)} on {judged.title}", "95 %", "p")),
-            *(Column(f"paper: {heading}", paper=True) for heading in table.paper_columns),
-        ),
-    )
-    for row in table.rows:
-        figures = row.paper or ("",) * len(table.paper_columns)
-        if row.runs:
-            scores = {part.title: scoreboard.score(row.runs, part) for part in columns}
-            baseline = row.baseline or table.baseline
-            against = None if row.runs == baseline else scoreboard.difference(baseline, row.runs, judged)
-            result.add(*row.labels, *map(str, scores.values()), *told(against), *figures, rule=row.rule)
-            result.figures.append(_numbers(row, scores, against))
-        else:
-            result.add(*row.labels, *("-" for _ in columns), "", "", "", *figures, rule=row.rule)
-    result.notes = _notes(table, parts, scoreboard, judged.title)
-    return result
+def runs_of(asked: Experiment) -> list[Run]:
+    """All that its tables need, in an order in which they can be trained."""
+    # The recipe's own model is what controls, efficiency, examples and plots are about, in a table's row or not.
+    own = [asked.systems.sentence()[0], asked.systems.document()[0]]
+    compared = [run for row in all_systems(asked.systems) for run in row.runs] if SYSTEMS in asked.names else []
+    return all_needed([*own, *needed_by(list(asked.tables.values())), *compared])
 
 
-def _numbers(row: Row, scores: dict[str, Score], against: Difference | None) -> dict[str, Any]:
-    return {
-        "row": row.labels,
-        "scores": {title: score.values for title, score in scores.items()},  # one a seed
-        "gain": None if against is None else asdict(against),
+def sets_of(asked: Experiment, run: Run) -> tuple[str, ...]:
+    """What the tables want translated by a run: whoever trains it does that, too, so that scoring is shared out."""
+    in_rows = {
+        table.on_dev
+        for table in asked.tables.values()
+        for row in (*table.rows, Row((), table.baseline))
+        if run in (*row.runs, *row.baseline)
     }
+    if not in_rows:
+        return ()
+    return ("dev",) if in_rows == {True} else ("dev", "whole")
 
 
-def _over_control(table: PaperTable, row: Row, scoreboard: Scoreboard, parts: Parts) -> str:
-    found = scoreboard.difference(row.runs, table.own, parts.dev if table.on_dev else parts.whole)
-    gain, interval, p = told(found)
-    return f"The recipe's own model over its {row.labels[0]}: {gain} ({interval}), p {p}."
+# ---- pairs of rows to compare ----
+
+# "Significant improvements over the original Transformer (p < 0.01)", and over Kuang et al.'s cache on it, likewise.
+CLAIMS = {"comparison": (("this work", "Vaswani et al. (2017)"), ("this work", "Kuang et al. (2017)*"))}
+
+Rows = Mapping[str, Mapping[str, tuple[Run, ...]]]  # table -> label -> runs, one a seed
 
 
-def _notes(table: PaperTable, parts: Parts, scoreboard: Scoreboard, judged: str) -> list[str]:
-    seeds = max(len(row.runs) for row in table.rows)
-    test = parts.dev.test if table.on_dev else parts.whole.test
-    recipe = table.baseline[0].recipe
-    notes = [
-        *signature_notes([scoreboard.metric]),
-        f"{gain_word(scoreboard.metric).capitalize()} over the sentence model on {judged} "
-        f"({len(test.documents):,} documents, {len(test):,} sentences): "
-        "interval by bootstrap, p by swaps, both over documents.",
-        *(f"{note}." for note in few_note(len(test.documents), "documents")),
-        f"Step 1: {recipe.sentence.updates:,} updates; step 2, controls included: {recipe.document.updates:,}.",
-        "Controls: the recipe's own model with wrong contexts, decoded as they were trained. What they gain is no gain "
-        "from context; what its true context gives is its gain over them.",
-        *(_over_control(table, row, scoreboard, parts) for row in table.rows if row.control),
+def labelled(rows: Sequence[Row]) -> dict[str, tuple[Run, ...]]:
+    """A table's rows by all their labels, and by the first one alone where that is unique."""
+    ours = [row for row in rows if row.runs]
+    first = Counter(row.labels[0] for row in ours)
+    named = {row.labels[0]: row.runs for row in ours if first[row.labels[0]] == 1}
+    return named | {", ".join(filter(None, row.labels)): row.runs for row in ours}
+
+
+def asked_pairs(rows: Rows, names: Iterable[Sequence[str]]) -> list[Pair]:
+    """The paper's claims about tables that are made, and those that somebody names."""
+    claims = [
+        Pair(name, other, rows[table][name], rows[table][other], claimed=True)
+        for table, pairs in CLAIMS.items()
+        if table in rows
+        for name, other in pairs
     ]
-    if table.name == "context-length":
-        notes.append(
-            "All rows have the same sentences in each update, those of the recipe's own, however long contexts are."
+    asked = [Pair(name, other, _find(rows, name), _find(rows, other)) for name, other in names]
+    for pair in asked:
+        if pair.runs == pair.baseline:
+            raise DocnmtError(
+                f"--compare {pair.name!r} {pair.against!r}: both are the same runs\n  Name two different rows."
+            )
+    return [*claims, *asked]
+
+
+def _find(rows: Rows, name: str) -> tuple[Run, ...]:
+    """By its label; where several tables use it for different runs, by TABLE:LABEL."""
+    placed = {f"{table}:{label}": runs for table, each in rows.items() for label, runs in each.items()}
+    if name in placed:
+        return placed[name]
+    found = {each[name] for each in rows.values() if name in each}
+    if len(found) > 1:
+        where = [place for place in placed if place.endswith(f":{name}")]
+        raise DocnmtError(f"--compare {name!r}: several tables have such a row\n  Say which: {', '.join(where)}.")
+    if not found:
+        labels = list(dict.fromkeys(label for each in rows.values() for label in each))
+        near = difflib.get_close_matches(name, [*labels, *placed], n=1)
+        hint = f"Did you mean {near[0]!r}?" if near else f"Rows: {'; '.join(labels) or 'none'}."
+        raise DocnmtError(f"--compare {name!r}: no table that is made has such a row\n  {hint}")
+    return found.pop()
+
+
+# ---- from data to trained runs ----
+
+
+@dataclass(frozen=True)
+class Lab:
+    """An experiment with all that its tables are made of."""
+
+    asked: Experiment
+    prepared: Prepared
+    store: RunStore
+    scoreboard: Scoreboard
+    parts: Parts
+    questions: Sequence[Item]
+    progress: Progress
+
+
+def open_lab(asked: Experiment, progress: Progress, processes: int = 1) -> Lab:
+    """Prepares the data for runs in so many processes each."""
+    recipe = asked.recipe
+    # What cannot be read or measured is found now, before hours of training.
+    metric = metric_of(recipe)
+    _check_documents(recipe)
+    parts, questions = parts_of(recipe), questions_of(asked)
+    prepared = prepare(recipe, progress)
+    if asked.tables and prepared.documents.card["documents"] < 2:
+        raise DocnmtError(
+            "data.documents is a single document: the controls take contexts from others\n"
+            "  Mark where documents begin: see docs/formats.md."
         )
-    if table.name == "comparison":
-        notes.append("Systems on RNNsearch gain over RNNsearch alone, which stands in the table of all systems.")
-    if seeds > 1:
-        notes.append(f"Mean ± standard deviation of {seeds} seeds; gain, interval and p of all seeds together.")
-    if table.name == "two-step":
-        both = recipe.sentence.updates + recipe.document.updates
-        notes.append(
-            f"Documents alone (sent. -): everything from scratch, {both:,} updates, as both steps together, "
-            "at step 1's rate."
+    store = RunStore(recipe, data_keys(prepared.stores), progress, processes)
+    board = Scoreboard(store, Translations(recipe, progress), metric)
+    return Lab(asked, prepared, store, board, parts, questions, progress)
+
+
+def _check_documents(recipe: Recipe) -> None:
+    if not recipe.data.documents:
+        raise DocnmtError("the tables need parallel documents\n  Set data.documents in the recipe.")
+
+
+def questions_of(asked: Experiment) -> list[Item]:
+    """The recipe's contrastive set, which one table alone asks for."""
+    data, path = asked.recipe.data, asked.recipe.evaluation.contrastive
+    wanted = path and SYSTEMS in asked.names
+    return read_set(path, languages=(data.source_language, data.target_language)) if wanted else []
+
+
+def plan(lab: Lab) -> Table:
+    """Every run, how far it is and how long the rest will take."""
+    return planned({run: lab.store.status(run) for run in runs_of(lab.asked)}, Estimates(Shape.of(lab.prepared)))
+
+
+def planned(runs: Mapping[Run, RunStatus], estimates: Estimates) -> Table:
+    columns = (Column("run", text=True), Column("seed"), Column("step", text=True), Column("updates"), Column("done"))
+    table = Table("Runs", (*columns, Column("time left")))
+    left: list[Range | None] = []
+    for run, status in runs.items():
+        done, time_left = "all", "-"
+        if not status.finished:
+            left.append(estimates.seconds(run, max(0, run.updates - status.update)))
+            done, time_left = f"{status.update:,}", str(left[-1] or "unknown")
+        table.add(run.name, str(run.recipe.seed), run.step, f"{run.updates:,}", done, time_left)
+    known = [each for each in left if each is not None]
+    if left and len(known) == len(left):
+        table.notes.append(
+            f"{sum(known, Range(0.0, 0.0))} of training to go, one run after another on this machine: by what batches "
+            "of short, usual and long sentences took just now, the fastest and the slowest of them. Validation and "
+            "translation come on top. A run that is stopped goes on where it was."
         )
-    notes += table.notes
-    if recipe.context.start == "sentence" and table.name in _STARTS:
-        notes.append(f'{_STARTS[table.name]} Set context.start = "paper" for the paper\'s own.')
-    if table.name == "two-step" and not recipe.data.sentences:
-        notes.append("This recipe has no sentence pairs beside its documents: D_s is empty, so rows repeat.")
-    return notes
+    elif left:
+        table.notes.append("Unknown: too few batches could be timed here to tell, for want of memory.")
+    return table
+
+
+def train(lab: Lab) -> None:
+    """Trains what is missing in this process, and translates with it."""
+
+    def translate(run: Run) -> None:
+        for name in sets_of(lab.asked, run):
+            lab.scoreboard.texts(run, getattr(lab.parts, name).test)
+
+    train_here(lab.store, runs_of(lab.asked), lab.progress, then=translate)
+
+
+def status(asked: Experiment, progress: Progress, processes: int = 1) -> Table:
+    """How far every run is and who trains it, from what lies on disk; prepares nothing and waits for nobody."""
+    data = data_keys(prepared_stores(asked.recipe))
+    return status_table(RunStore(asked.recipe, data, progress, processes), runs_of(asked))
+
+
+# ---- --dry-run: the models built, a sample of the data read, the time estimated ----
+
+SAMPLE = 3  # documents
+
+
+def dry_run(asked: Experiment, console: Console) -> list[Table]:
+    """Trains nothing and writes nothing; works before the data is there, too."""
+    recipe, runs, shape = asked.recipe, runs_of(asked), Shape.expected(asked.recipe)
+    metric_of(recipe)
+    _check_documents(recipe)
+    # What `open_lab` would find wrong, as far as the files are there.
+    missing = [role for role, _ in missing_files(recipe)]
+    if recipe.data.dev and recipe.data.test and "dev" not in missing and "test" not in missing:
+        parts_of(recipe)
+    if Path(recipe.evaluation.contrastive).exists():
+        questions_of(asked)
+    tables = []
+    for make in (lambda: data_table(recipe), lambda: model_table(runs, shape), lambda: _undone(asked, runs, shape)):
+        tables.append(make())
+        tables[-1].print(console)
+        console.print()
+    return tables
+
+
+def _undone(asked: Experiment, runs: list[Run], shape: Shape) -> Table:
+    table = planned({run: RunStatus(0, False) for run in runs}, Estimates(shape))
+    table.notes.append(f"On this machine ({choose_device(asked.recipe.hardware.device)}), if nothing is done yet.")
+    return table
+
+
+def missing_files(recipe: Recipe) -> list[tuple[str, str]]:
+    """(role, path) of every data file that the recipe names and that is not there."""
+    return [(role, path) for role in ROLES for files in getattr(recipe.data, role) for path in _missing(files)]
+
+
+def _missing(files: CorpusFiles) -> list[str]:
+    paths = (getattr(files, name) for name in CORPUS_PATHS)
+    return [path for path in paths if path and not Path(path).exists()]
+
+
+def data_table(recipe: Recipe) -> Table:
+    columns = ("role", "file", "format", "sample")
+    table = Table("Data", [Column(name, text=True) for name in columns])
+    for role in ROLES:
+        if not getattr(recipe.data, role):
+            table.add(role, "-", "", "optional" if role == "sentences" else f"not named: set data.{role}")
+        for files in getattr(recipe.data, role):
+            if lacks := _missing(files):
+                table.add(role, str(files), files.format, f"not there: {', '.join(lacks)}")
+            else:
+                table.add(role, str(files), detect_format(files), _contents(files, role, recipe))
+    if contrastive := recipe.evaluation.contrastive:
+        table.add("contrastive", contrastive, "", "there" if Path(contrastive).exists() else "not there")
+    return table
+
+
+def _contents(files: CorpusFiles, role: str, recipe: Recipe) -> str:
+    read = read_pairs if role == "sentences" else read_corpus
+    languages = (recipe.data.source_language, recipe.data.target_language)
+    on_bad = SkipBad() if recipe.data.skip_bad else raise_bad
+    found = read(files, languages=languages, on_bad=on_bad, limit=recipe.data.max_characters)
+    documents = list(islice(found, SAMPLE))
+    first = documents[0]
+    sizes = ", ".join(str(len(document)) for document in documents)
+    return f"{len(documents)} read ({sizes} sentences); {first.id}: {first.source[0][:40]} | {first.target[0][:40]}"
+
+
+def model_table(runs: list[Run], shape: Shape) -> Table:
+    """The sizes of the models, from building them."""
+    table = Table("Models", (Column("run", text=True), Column("parameters"), Column("trained")))
+    for run in runs:
+        with torch.device("meta"):  # only its shape is asked for
+            model = shape.build(run.recipe, context_of(run.recipe, run.step))
+        total = sum(parameter.numel() for parameter in model.parameters())
+        trained = sum(p.numel() for _, p in model.document_parameters()) if run.frozen else total
+        table.add(run.name, f"{total:,}", f"{trained:,}")
+    table.notes.append(f"With vocabularies of {shape.source_vocabulary:,} and {shape.target_vocabulary:,} pieces.")
+    return table

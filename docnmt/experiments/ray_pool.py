@@ -29,8 +29,7 @@ from docnmt.base.cluster import Need, as_they_finish, cause, connect, gpus_there
 from docnmt.base.errors import DocnmtError, Interrupted
 from docnmt.base.progress import Progress
 from docnmt.config import Recipe
-from docnmt.experiments.pool import train_here
-from docnmt.experiments.runs import Run, Workshop
+from docnmt.experiments.runs import Run, RunStore, train_here
 from docnmt.experiments.scores import Translations, as_trained, parts_of
 from docnmt.recipes import resolve_paths
 from docnmt.training.parallel import leave_group
@@ -60,26 +59,27 @@ class Places:
 
 @dataclass(frozen=True)
 class Order:
-    """What a task is told: a run of the workshop, and who asked for it."""
+    """What a task is told: a run, where it belongs, and who asked for it."""
 
     run: Run
-    shop: type[Workshop]
+    kind: type[RunStore]
     recipe: Recipe  # the tables' own, whose output the runs lie in
     data: dict[str, str]
     places: Places
     sets: tuple[str, ...]  # of the recipe, to be translated when the run is trained
     command: tuple[str, ...]
 
-    def workshop(self, progress: Progress) -> Workshop:
-        sys.argv = list(self.command)  # the lock names it; Ray's own command line is nobody's business
+    def store(self, progress: Progress) -> RunStore:
+        """In the task's own process."""
+        sys.argv = list(self.command)  # locks name the command; Ray's own would tell nobody anything
         if not self.places.need.gpus:
             os.environ["CUDA_VISIBLE_DEVICES"] = ""
-        return self.shop(self.recipe, self.data, progress, self.places.processes)
+        return self.kind(self.recipe, self.data, progress, self.places.processes)
 
 
 def train_on(
     on: str,
-    workshop: Workshop,
+    store: RunStore,
     runs: Sequence[Run],
     places: Places,
     progress: Progress,
@@ -91,18 +91,18 @@ def train_on(
     tasks: dict[Any, Run] = {}
     of: dict[Run, Any] = {}
     for run in runs:
-        if workshop.standing(run).finished:
+        if store.status(run).finished:
             continue
         order = Order(
             resolved(run, here),
-            type(workshop),
-            resolve_paths(workshop.recipe, here),
-            workshop.data,
+            type(store),
+            resolve_paths(store.recipe, here),
+            store.data,
             places,
             sets_of(run),
             ("docnmt", *sys.argv[1:]),
         )
-        before = [of[other] for other in workshop.needs(run) if other in of]
+        before = [of[other] for other in store.needs(run) if other in of]
         of[run] = _submit(order, before)
         tasks[of[run]] = run
     progress.say(f"{len(tasks)} of {len(runs)} runs to train, {places.need} for each process")
@@ -138,15 +138,15 @@ def _submit(order: Order, before: Sequence[Any]) -> Any:
 def _train(order: Order, *before: None) -> None:
     progress = Progress()
     with _told_plainly():
-        workshop = order.workshop(progress)
-        train_here(workshop, [order.run], progress)
-        _translate(order, workshop, progress)
+        store = order.store(progress)
+        train_here(store, [order.run], progress)
+        _translate(order, store, progress)
 
 
-def _translate(order: Order, workshop: Workshop, progress: Progress) -> None:
+def _translate(order: Order, store: RunStore, progress: Progress) -> None:
     parts, translations = parts_of(order.recipe) if order.sets else None, Translations(order.recipe, progress)
     for name in order.sets:
-        translations.of(workshop.model(order.run), getattr(parts, name).test, as_trained(order.run))
+        translations.of(store.model(order.run), getattr(parts, name).test, as_trained(order.run))
 
 
 @contextmanager
@@ -167,7 +167,7 @@ def _told_plainly() -> Iterator[None]:
 def _train_gang(order: Order, *before: None) -> None:
     progress = Progress()
     with _told_plainly():
-        train_here(order.workshop(progress), [order.run], progress, lambda run: _gang(order, progress))
+        train_here(order.store(progress), [order.run], progress, lambda run: _gang(order, progress))
 
 
 def _gang(order: Order, progress: Progress) -> None:
@@ -240,6 +240,6 @@ def _rank(order: Order, rank: int, address: tuple[str, int]) -> None:
     progress = Progress(quiet=rank > 0)
     with _told_plainly():
         try:
-            order.workshop(progress).train(order.run)
+            order.store(progress).train(order.run)
         finally:
             leave_group()

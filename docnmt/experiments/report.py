@@ -1,4 +1,4 @@
-"""The report of `docnmt tables`: tables, plots and examples in one page without a network."""
+"""The report of `docnmt tables`: the tables, and plots of what lies behind them, in one page that needs no network."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import sacrebleu
@@ -21,15 +21,12 @@ from docnmt.document import ContextSpec, context_sentences
 from docnmt.evaluation.context_trace import gate_by_layer
 from docnmt.evaluation.significance import compare
 from docnmt.evaluation.test_sets import TestSet
+from docnmt.experiments.job import Lab, plan
 from docnmt.experiments.runs import Run
 from docnmt.experiments.scores import gain_word
 from docnmt.training.checkpoint import read_record
 
-if TYPE_CHECKING:
-    from docnmt.experiments.job import Job
-
-
-# ---- Plots of a report, as SVG that stands in the page and takes its colours from it ----
+# ---- plots, as SVG that stands in the page and takes its colours from it ----
 
 INK = "#010203"  # stands for the page's own colour of text, light or dark
 COLOURS = ("#0b7285", "#c2410c", "#6b46c1", "#868e96", "#2f9e44", "#1c7ed6")
@@ -130,7 +127,7 @@ def _svg(title: str, x: str, y: str, draw: Callable[[Any], None]) -> str:
     return re.sub(r'href="#([^"]+)"', rf'href="#{mark}-\1"', svg)
 
 
-# ---- Example analysis: sentences that context changed, in the paper's layout ----
+# ---- example analysis: sentences that context changed, in the paper's layout ----
 
 # Chosen by a rule and not by hand: those whose translation gained most in sentence chrF over the sentence model's,
 # and, as no choice of winners is the whole story, the one that lost most.
@@ -190,9 +187,7 @@ def examples_table(examples: list[Example]) -> Table:
     return table
 
 
-# ---- The report of `docnmt tables` ----
-
-# The report of `docnmt tables`: the tables, and plots of what lies behind them, in one page without a network.
+# ---- the page ----
 
 LENGTHS = ((1, 5), (6, 10), (11, 20), (21, 30), (31, None))  # source pieces: Chinese has no words to count
 POSITIONS = ((1, 1), (2, 2), (3, 3), (4, 5), (6, 10), (11, None))  # in the document, from 1
@@ -200,60 +195,60 @@ CONTROLS = {"shuffled": "shuffled", "none": "no"}  # document.context_from -> ho
 FEWEST = 20  # sentences in a bin, to say anything about it
 
 
-def write_report(path: Path, job: Job, tables: Sequence[Table]) -> None:
-    data, documents = job.recipe.data, job.prepared.documents
+def write_report(path: Path, lab: Lab, tables: Sequence[Table]) -> None:
+    data, documents, seeds = lab.asked.recipe.data, lab.prepared.documents, len(lab.asked.systems.seeds)
     lead = (
         f"{data.source_language} to {data.target_language}, {documents.pairs:,} sentence pairs in "
-        f"{documents.card['documents']:,} documents and {job.prepared.sentences.pairs:,} more sentence pairs. Figures "
+        f"{documents.card['documents']:,} documents and {lab.prepared.sentences.pairs:,} more sentence pairs. Figures "
         "in italics are the paper's (Zhang et al., 2018), on other data: compare what follows from what, not their "
         "size."
     )
-    if job.seeds > 1:
-        lead += f" Scores are of {job.seeds} seeds; plots, gates, speeds and examples are of the first."
+    if seeds > 1:
+        lead += f" Scores are of {seeds} seeds; plots, gates, speeds and examples are of the first."
     parts: list[str | Table] = [f'<p class="lead">{html.escape(lead)}</p>', "<h2>Tables</h2>", *tables]
-    parts += ["<h2>Learning curves</h2>", *learning_curves(job)]
-    parts += ["<h2>Where the gain comes from</h2>", *gains(job)]
-    parts += ["<h2>How far the gates are open</h2>", *gates(job), "<h2>Runs</h2>", job.plan()]
-    write_page(path, page(f"docnmt tables: {Path(job.recipe.output).name}", parts))
-    job.progress.say(f"report: {path}")
+    parts += ["<h2>Learning curves</h2>", learning_curves(lab)]
+    parts += ["<h2>Where the gain comes from</h2>", *gains(lab)]
+    parts += ["<h2>How far the gates are open</h2>", gates(lab), "<h2>Runs</h2>", plan(lab)]
+    write_page(path, page(f"docnmt tables: {Path(lab.asked.recipe.output).name}", parts))
+    lab.progress.say(f"report: {path}")
 
 
-def _validations(job: Job, run: Run, value: str) -> list[tuple[float, float]]:
-    lines = read_record(job.workshop.folder(run) / run.step / "metrics.jsonl")
+def _validations(lab: Lab, run: Run, value: str) -> list[tuple[float, float]]:
+    lines = read_record(lab.store.folder(run) / run.step / "metrics.jsonl")
     return [(line["update"], line[value]) for line in lines if line["kind"] == "validation" and value in line]
 
 
-def learning_curves(job: Job) -> list[str | Table]:
-    sentence, document = job.systems.sentence()[0], job.systems.document()[0]
-    plots: list[str] = []
-    first = _validations(job, sentence, "loss")
+def learning_curves(lab: Lab) -> str:
+    systems, plots = lab.asked.systems, []
+    document = systems.document()[0]
+    first = _validations(lab, systems.sentence()[0], "loss")
     if first:
         plots.append(figure(line_plot("Step 1", "updates", "dev loss (nats a piece)", [Line("sentence model", first)])))
     lines = [
-        Line("true context", _validations(job, document, "loss")),
-        Line("the same model, no context", _validations(job, document, "loss_without_context"), dashed=True),
+        Line("true context", _validations(lab, document, "loss")),
+        Line("the same model, no context", _validations(lab, document, "loss_without_context"), dashed=True),
     ]
     for number, contexts in enumerate(CONTROLS, 1):
-        control = job.systems.control(contexts)[0]
-        lines.append(Line(f"control: {CONTROLS[contexts]} context", _validations(job, control, "loss"), colour=number))
+        losses = _validations(lab, systems.control(contexts)[0], "loss")
+        lines.append(Line(f"control: {CONTROLS[contexts]} context", losses, colour=number))
     lines = [line for line in lines if line.points]
     if lines:
         level = ("sentence model", min(loss for _, loss in first)) if first else None
         plots.append(figure(line_plot("Step 2", "updates", "dev loss (nats a piece)", lines, level)))
-    return [side_by_side(*plots)]
+    return side_by_side(*plots)
 
 
-def gains(job: Job) -> list[str | Table]:
+def gains(lab: Lab) -> list[str]:
     """The document model over the sentence model, by sentence length and by place in the document."""
-    if job.scoreboard.metric.segment != "sentence":
+    if lab.scoreboard.metric.segment != "sentence":
         return []
-    test = job.parts.whole.test
+    test = lab.parts.whole.test
     sources = [sentence for document in test.documents for sentence in document.source]
-    lengths = np.array([len(pieces) for pieces in job.prepared.source.encode(sources)])
+    lengths = np.array([len(pieces) for pieces in lab.prepared.source.encode(sources)])
     places = np.array([place for document in test.documents for place in range(1, len(document) + 1)])
     filled = np.array([bool(sentence) for sentence in sources])
-    figures: list[str | Table] = []
-    word = gain_word(job.scoreboard.metric).capitalize()
+    figures = []
+    word = gain_word(lab.scoreboard.metric).capitalize()
     for title, x, values, bins in (
         (f"{word} by sentence length", "source pieces", lengths, LENGTHS),
         (f"{word} by position in the document", "sentence", places, POSITIONS),
@@ -261,24 +256,24 @@ def gains(job: Job) -> list[str | Table]:
         masks = {_range(*each): _inside(values, *each) & filled for each in bins}
         masks = {name: mask for name, mask in masks.items() if mask.sum() >= FEWEST}
         if masks:
-            figures += _gain_figure(job, title, x, masks)
+            figures.append(_gain_figure(lab, title, x, masks))
     return figures
 
 
-def _gain_figure(job: Job, title: str, x: str, masks: dict[str, NDArray[np.bool_]]) -> list[str | Table]:
-    metric, whole = job.scoreboard.metric, job.parts.whole
-    base, documents = job.scoreboard.rows(job.systems.sentence()[0], whole)
-    systems = {"document model": job.systems.document()[0]}
+def _gain_figure(lab: Lab, title: str, x: str, masks: dict[str, NDArray[np.bool_]]) -> str:
+    metric, whole = lab.scoreboard.metric, lab.parts.whole
+    base, documents = lab.scoreboard.rows(lab.asked.systems.sentence()[0], whole)
+    systems = {"document model": lab.asked.systems.document()[0]}
     for contexts in CONTROLS:
-        control = job.systems.control(contexts)[0]
-        if job.workshop.standing(control).finished:
+        control = lab.asked.systems.control(contexts)[0]
+        if lab.store.status(control).finished:
             systems[f"control: {CONTROLS[contexts]} context"] = control
     table = Table(title, (Column(x, text=True), Column("sentences"), *(Column(name) for name in systems)))
     series: dict[str, list[Bar]] = {name: [] for name in systems}
     for group, mask in masks.items():
         cells = []
         for name, run in systems.items():
-            rows, _ = job.scoreboard.rows(run, whole)
+            rows, _ = lab.scoreboard.rows(run, whole)
             found = compare(metric, base[mask], rows[mask], documents[mask], trials=100)
             low, high = found.interval.low, found.interval.high
             series[name].append(
@@ -290,21 +285,21 @@ def _gain_figure(job: Job, title: str, x: str, masks: dict[str, NDArray[np.bool_
         table.add(group, f"{int(mask.sum()):,}", *cells)
     table.notes.append(f"{metric.name} over the sentence model's, 95 % by bootstrap over documents.")
     plot = bar_plot(title, x, f"{metric.name} {gain_word(metric)}", list(masks), series)
-    return [side_by_side(figure(plot), table.html())]
+    return side_by_side(figure(plot), table.html())
 
 
-def gates(job: Job) -> list[str | Table]:
-    if job.recipe.context.connection != "gate":
-        return ["<p>This recipe has residual connections instead of gates.</p>"]
-    translator = load(job.workshop.model(job.systems.document()[0]), job.recipe.hardware.device)
-    shares = gate_by_layer(translator, job.parts.whole.test.documents)
+def gates(lab: Lab) -> str:
+    if lab.asked.recipe.context.connection != "gate":
+        return "<p>This recipe has residual connections instead of gates.</p>"
+    translator = load(lab.store.model(lab.asked.systems.document()[0]), lab.asked.recipe.hardware.device)
+    shares = gate_by_layer(translator, lab.parts.whole.test.documents)
     table = Table("Context let in by each layer's gate", (Column("layer", text=True), Column("1 - lambda")))
     for name, share in shares.items():
         table.add(name, f"{share:.3f}")
     table.notes.append("Mean over positions and dimensions, for sentences with a context. One half is a gate unmoved.")
     bars = [Bar(share, share, share) for share in shares.values()]
     plot = bar_plot("Gates", "layer", "mean of 1 - lambda", list(shares), {"": bars})
-    return [side_by_side(figure(plot), table.html())]
+    return side_by_side(figure(plot), table.html())
 
 
 def figure(svg: str) -> str:

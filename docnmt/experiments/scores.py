@@ -23,15 +23,13 @@ from docnmt.evaluation.metrics import Metric, corpus_statistics, make_metric
 from docnmt.evaluation.scores import OTHER, by_domain, warn_of_tokens
 from docnmt.evaluation.significance import Difference, compare
 from docnmt.evaluation.test_sets import TestSet, joined, read_test_set
-from docnmt.experiments.runs import Run, Workshop
+from docnmt.experiments.runs import Run, RunStore
 from docnmt.model_folder import model_key
-
-# ---- What the systems make of the recipe's dev and test documents, kept beside each run ----
 
 
 @dataclass
 class Translations:
-    """Translates with the models of a recipe's runs, or finds that it has done so before."""
+    """Translates with the models of a recipe's runs, or finds, beside each run, that it has been done before."""
 
     recipe: Recipe
     progress: Progress
@@ -41,27 +39,20 @@ class Translations:
         """One text a sentence; `contexts` is "own", "shuffled" or "none", as in `document.context_from`."""
         wanted = (model, test.key, contexts)
         if wanted not in self._known:
-            self._known[wanted] = self._read(model, test, contexts) or self._made(model, test, contexts)
+            title = re.sub(r"[^\w.-]+", "-", test.title)
+            path = model.parent / "translations" / f"{title}.{contexts}.json"
+            decoding = asdict(replace(self.recipe.decoding, batch_tokens=1))  # the size of batches changes nothing
+            key = [model_key(model), test.key, decoding]
+            texts = _read(path, key)
+            if texts is None:
+                with owned(path.parent, wait=self.progress.say):  # whoever else wants it waits
+                    texts = _read(path, key)
+                    if texts is None:
+                        texts = self._translate(model, test, contexts)
+                        path.parent.mkdir(exist_ok=True)
+                        write_json(path, {"key": key, "translations": texts})
+            self._known[wanted] = texts
         return self._known[wanted]
-
-    def _made(self, model: Path, test: TestSet, contexts: str) -> list[str]:
-        with owned(self._path(model, test, contexts).parent, wait=self.progress.say):  # once, whoever else asks for it
-            return self._read(model, test, contexts) or self._translate(model, test, contexts)
-
-    def _path(self, model: Path, test: TestSet, contexts: str) -> Path:
-        name = re.sub(r"[^\w.-]+", "-", test.title)
-        return model.parent / "translations" / f"{name}.{contexts}.json"
-
-    def _key(self, model: Path, test: TestSet) -> list[object]:
-        decoding = asdict(replace(self.recipe.decoding, batch_tokens=1))  # how many at once changes nothing
-        return [model_key(model), test.key, decoding]
-
-    def _read(self, model: Path, test: TestSet, contexts: str) -> list[str] | None:
-        try:
-            table = json.loads(self._path(model, test, contexts).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return None
-        return table["translations"] if table.get("key") == self._key(model, test) else None
 
     def _translate(self, model: Path, test: TestSet, contexts: str) -> list[str]:
         translator, decoding = load(model, self.recipe.hardware.device), self.recipe.decoding
@@ -77,29 +68,21 @@ class Translations:
         tracked = self.progress.track(
             found, f"translate {test.title}", total=total, unit="sentences", size=lambda d: len(d.sentences)
         )
-        texts = [sentence.text for document in tracked for sentence in document.sentences]
-        path = self._path(model, test, contexts)
-        path.parent.mkdir(exist_ok=True)
-        write_json(path, {"key": self._key(model, test), "translations": texts})
-        return texts
+        return [sentence.text for document in tracked for sentence in document.sentences]
 
 
-# ---- Scores of systems on a recipe's dev and test sets ----
+def _read(path: Path, key: list[object]) -> list[str] | None:
+    """The translations kept in a file, if they are those of this key."""
+    try:
+        table = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return table["translations"] if table.get("key") == key else None
 
-# Scores of systems on a recipe's dev and test sets: mean and deviation over seeds, and against a baseline.
+
+# ---- the columns of the tables ----
 
 ALL = "All"
-
-
-@dataclass(frozen=True)
-class Score:
-    """Of one system on one set; several values where several seeds were trained."""
-
-    values: tuple[float, ...]
-
-    def __str__(self) -> str:
-        mean = statistics.fmean(self.values)
-        return f"{mean:.2f}" if len(self.values) == 1 else f"{mean:.2f} ± {statistics.stdev(self.values):.2f}"
 
 
 @dataclass(frozen=True)
@@ -121,7 +104,7 @@ class Parts:
 
 
 def gain_word(metric: Metric) -> str:
-    return "gain" if metric.higher_is_better else "difference"  # a gain with a minus would be read as a loss
+    return "gain" if metric.higher_is_better else "difference"  # a negative gain would be read as a loss
 
 
 def metric_of(recipe: Recipe) -> Metric:
@@ -137,7 +120,11 @@ def parts_of(recipe: Recipe) -> Parts:
     dev = joined(named or "Dev", [read_test_set(files, recipe) for files in recipe.data.dev])
     sets = [read_test_set(files, recipe) for files in recipe.data.test]
     whole = Part(ALL, joined(ALL, sets)) if len(sets) > 1 else Part("Test", sets[0])
-    singles = _sets(whole, sets) if len(sets) > 1 else []
+    singles, first = [], 0
+    for each in sets if len(sets) > 1 else []:
+        end = first + len(each.documents)
+        singles.append(Part(each.title, whole.test, frozenset(range(first, end))))
+        first = end
     parts = Parts(Part(dev.title, dev), (*singles, whole, *_domains(recipe, whole.test)), whole)
     _check(parts)
     if not recipe.evaluation.tokenized:
@@ -146,16 +133,8 @@ def parts_of(recipe: Recipe) -> Parts:
     return parts
 
 
-def _sets(whole: Part, sets: Sequence[TestSet]) -> list[Part]:
-    ends = np.cumsum([len(each.documents) for each in sets]).tolist()
-    return [
-        Part(each.title, whole.test, frozenset(range(end - len(each.documents), end)))
-        for each, end in zip(sets, ends, strict=True)
-    ]
-
-
 def _check(parts: Parts) -> None:
-    """Finds now what would stop the tables only after hours of training."""
+    """Finds now what would stop the tables after hours of training."""
     titles = [*(part.title for part in (parts.dev, *parts.tests)), "95 %", "p"]
     for title in titles:
         if titles.count(title) > 1:
@@ -177,9 +156,23 @@ def _domains(recipe: Recipe, whole: TestSet) -> list[Part]:
     return [Part(name, whole, frozenset(chosen)) for name, chosen in domains.items() if name != OTHER]
 
 
+# ---- scores: over seeds, and against a baseline ----
+
+
+@dataclass(frozen=True)
+class Score:
+    """Of one system on one set; several values where several seeds were trained."""
+
+    values: tuple[float, ...]
+
+    def __str__(self) -> str:
+        mean = statistics.fmean(self.values)
+        return f"{mean:.2f}" if len(self.values) == 1 else f"{mean:.2f} ± {statistics.stdev(self.values):.2f}"
+
+
 @dataclass
 class Scoreboard:
-    workshop: Workshop
+    store: RunStore
     translations: Translations
     metric: Metric
     _statistics: dict[tuple[Path, str, str, str], tuple[NDArray, NDArray]] = field(default_factory=dict)
@@ -195,12 +188,12 @@ class Scoreboard:
         return compare(self.metric, base, rows, documents)
 
     def texts(self, run: Run, test: TestSet, contexts: str = "") -> list[str]:
-        return self.translations.of(self.workshop.model(run), test, contexts or as_trained(run))
+        return self.translations.of(self.store.model(run), test, contexts or as_trained(run))
 
     def rows(self, run: Run, part: Part, contexts: str = "") -> tuple[NDArray, NDArray]:
-        """The metric's statistics, and the document of each of their rows; with contexts as in training unless told."""
+        """The metric's statistics, and the document of each of their rows; by default with contexts as in training."""
         contexts = contexts or as_trained(run)
-        wanted = (self.workshop.model(run), part.test.key, part.test.reference_key, contexts)
+        wanted = (self.store.model(run), part.test.key, part.test.reference_key, contexts)
         if wanted not in self._statistics:
             texts = self.texts(run, part.test, contexts)
             found = corpus_statistics(self.metric, texts, part.test.references, part.test.document_of)

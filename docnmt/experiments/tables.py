@@ -1,4 +1,4 @@
-"""The paper's tables: which systems stand in which row, and the figures the paper has there.
+"""Which runs stand in which row of the tables: those of the paper (paper.toml), and the one of all systems.
 
 Rows that claim a gain from context are followed by their controls: the same step 2, trained as long and decoded with
 contexts of other documents, and with empty ones. What such a control gains is no gain from context.
@@ -6,37 +6,70 @@ contexts of other documents, and with empty ones. What such a control gains is n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeVar
 
-from docnmt.config import Recipe
-from docnmt.experiments import paper
-from docnmt.experiments.paper import MODELS, RIVALS, Rival, with_base
+from docnmt.config import Recipe, StepConfig
 from docnmt.experiments.runs import Run
 
+_PAPER = tomllib.loads((Path(__file__).parent / "paper.toml").read_text(encoding="utf-8"))
+
+TABLES = tuple(_PAPER["tables"])
+EFFICIENCY = {name: tuple(figures.split()) for name, figures in _PAPER["efficiency"].items()}
+BASES = {"rnnsearch": "Bahdanau et al. (2015)", "transformer": "Vaswani et al. (2017)"}  # model.kind -> its authors
+MODELS = {"rnnsearch": "RNNsearch", "transformer": "Transformer"}  # as the paper calls them
+
+# A row beside the paper's model that the paper does not have.
+OURS = "ours: starts as the sentence model"
+OURS_NOTE = (
+    "This work is the paper's model, LayerNorm(lambda H + (1 - lambda) Sub(H)). Beside it stands ours "
+    '(context.start = "sentence"), H + (1 - lambda) Sub(H), which is exactly the sentence model when step 2 begins.'
+)
+
+
+# ---- other systems, as changes to a recipe ----
+
 
 @dataclass(frozen=True)
-class Row:
-    labels: tuple[str, ...]
-    runs: tuple[Run, ...] = ()  # one a seed; none: a system that only the paper has figures for
-    paper: tuple[str, ...] = ()
-    rule: bool = False  # a line above
-    control: bool = False  # the recipe's own model with wrong contexts
-    baseline: tuple[Run, ...] = ()  # what its gain is told against, where that is not the table's
+class Rival:
+    """A system that the paper stands beside; paper.toml says what the factors are for."""
+
+    name: str  # of its runs
+    authors: str
+    base: str  # model.kind
+    context: Mapping[str, Any]
+    document: Mapping[str, Any] = field(default_factory=dict)
+    batch: int = 1
+    rate: float = 1.0
+    longer: int = 1
+
+    def of(self, recipe: Recipe) -> Recipe:
+        step = replace(
+            _clipped(recipe.document, self.base),
+            batch_tokens=self.batch * recipe.document.batch_tokens,
+            learning_rate=self.rate * recipe.document.learning_rate,
+            updates=self.longer * recipe.document.updates,
+        )
+        return replace(
+            recipe,
+            model=replace(recipe.model, kind=self.base),
+            context=replace(recipe.context, **self.context),
+            document=replace(step, **self.document),
+        )
 
 
-@dataclass(frozen=True)
-class PaperTable:
-    name: str
-    title: str
-    headings: tuple[str, ...]
-    paper_columns: tuple[str, ...]
-    rows: tuple[Row, ...]
-    on_dev: bool = False  # the paper chose this setting on its development set
-    baseline: tuple[Run, ...] = ()  # what differences are told against
-    own: tuple[Run, ...] = ()  # the recipe's own model
-    notes: tuple[str, ...] = ()
+RIVALS = {name: Rival(name, **entry) for name, entry in _PAPER["rivals"].items()}
+
+Step = TypeVar("Step", bound=StepConfig)
+
+
+def _clipped(step: Step, base: str) -> Step:
+    """Bahdanau et al. (2015) scale gradients down to a norm of 1, and so do all on RNNsearch here, unless the recipe
+    has a limit of its own."""
+    return replace(step, clip=1.0) if base == "rnnsearch" and not step.clip else step
 
 
 class Systems:
@@ -54,9 +87,10 @@ class Systems:
         """Step 1 alone, of a model of this kind."""
         return self._each(lambda recipe: _base_run(recipe, kind))
 
-    def rival(self, rival: Rival) -> tuple[Run, ...]:
+    def rival(self, name: str) -> tuple[Run, ...]:
         """Step 2 of another system after step 1 of its base."""
-        return self._each(lambda recipe: Run(rival.name, rival.of(recipe), "document", _base_run(recipe, rival.base)))
+        rival = RIVALS[name]
+        return self._each(lambda recipe: Run(name, rival.of(recipe), "document", _base_run(recipe, rival.base)))
 
     def document(self, name: str = "document", corpora: str = "all", **changes: Any) -> tuple[Run, ...]:
         """Step 2 after step 1, with changes to the recipe's context."""
@@ -103,7 +137,7 @@ class Systems:
                 warmup=first.warmup,
                 cooldown=first.cooldown,
             )
-            # The start that equals the sentence model makes no sense where there is none.
+            # To start as the sentence model makes no sense where there is none.
             context = replace(recipe.context, start="paper")
             return Run("from-scratch", replace(recipe, document=step, context=context), "document")
 
@@ -122,159 +156,93 @@ def _sentence_run(recipe: Recipe, corpora: str) -> Run:
 def _base_run(recipe: Recipe, kind: str) -> Run:
     if kind == recipe.model.kind:
         return _sentence_run(recipe, "all")
-    return Run(f"sentence-{kind}", with_base(recipe, kind), "sentence")
+    # Step 1 has no context, and the recipe's own may not exist for another base.
+    model, context = replace(recipe.model, kind=kind), replace(recipe.context, kind="none")
+    changed = replace(recipe, model=model, context=context, sentence=_clipped(recipe.sentence, kind))
+    return Run(f"sentence-{kind}", changed, "sentence")
 
 
-# ---- one function a table ----
+# ---- tables ----
 
 
-def context_length(systems: Systems) -> PaperTable:
-    rows = [
-        Row((str(n),), systems.document(f"previous-{n}", previous=n), (figure,))
-        for n, figure in paper.CONTEXT_LENGTH.items()
-    ]
-    return PaperTable(
-        "context-length",
-        "Effect of context length",
-        ("# sent.",),
-        ("MT06",),
-        tuple(rows),
-        on_dev=True,
-    )
+@dataclass(frozen=True)
+class Row:
+    labels: tuple[str, ...]
+    runs: tuple[Run, ...] = ()  # one a seed; none: a system that only the paper has figures for
+    paper: tuple[str, ...] = ()
+    rule: bool = False  # a line above
+    control: bool = False  # the recipe's own model with wrong contexts
+    baseline: tuple[Run, ...] = ()  # what its gain is measured against, where that is not the table's
 
 
-def context_layers(systems: Systems) -> PaperTable:
-    rows = [
-        Row((str(n),), systems.document(f"layers-{n}", layers=n), (figure,))
-        for n, figure in paper.CONTEXT_LAYERS.items()
-    ]
-    return PaperTable(
-        "context-layers",
-        "Effect of self-attention layer number (N_c)",
-        ("# Layer",),
-        ("MT06",),
-        tuple(rows),
-        on_dev=True,
-    )
-
-
-def comparison(systems: Systems) -> PaperTable:
-    """The paper has no row for RNNsearch alone, which the systems on it are told against here."""
-    ours = {
-        "Vaswani et al. (2017)": systems.sentence(),
-        "this work": systems.paper_model(),
-        **{rival.authors: systems.rival(rival) for rival in RIVALS.values() if rival.authors in paper.COMPARISON},
-    }
-    rows = [
-        Row(
-            (method, model),
-            ours[method],
-            figures,
-            rule=method in ("Vaswani et al. (2017)", "this work"),
-            baseline=systems.base("rnnsearch") if model == MODELS["rnnsearch"] else (),
-        )
-        for method, (model, figures) in paper.COMPARISON.items()
-    ]
-    return PaperTable(
-        "comparison",
-        "Comparison with previous work (the paper: Chinese-English)",
-        ("Method", "Model"),
-        paper.NIST,
-        (*rows, Row((paper.OURS, MODELS["transformer"]), systems.ours())),
-        notes=(paper.OURS_NOTE,),
-    )
-
-
-def french_english(systems: Systems) -> PaperTable:
-    ours = {"Transformer": systems.sentence(), "this work": systems.paper_model()}
-    rows = [Row((name,), ours[name], figures) for name, figures in paper.FRENCH_ENGLISH.items()]
-    return PaperTable(
-        "french-english",
-        "Comparison with Transformer (the paper: French-English)",
-        ("Method",),
-        ("Dev", "Test"),
-        (*rows, Row((paper.OURS,), systems.ours())),
-        notes=(paper.OURS_NOTE,),
-    )
-
-
-def two_step(systems: Systems) -> PaperTable:
-    runs = (
-        systems.sentence("documents"),
-        systems.sentence(),
-        systems.from_scratch(),
-        systems.document("after-sentence-documents", corpora="documents"),
-        systems.document(),
-    )
-    sizes = {"-": "-", "940K": "D_d", "2M": "D_s + D_d"}
-    rows = [
-        Row((sizes[sent], sizes[doc]), run, figures)
-        for ((sent, doc), figures), run in zip(paper.TWO_STEP.items(), runs, strict=True)
-    ]
-    return PaperTable(
-        "two-step",
-        "Effect of two-step training (the paper: D_d 940K pairs, D_s + D_d 2M)",
-        ("sent.", "doc."),
-        paper.NIST,
-        tuple(rows),
-    )
-
-
-def integration(systems: Systems) -> PaperTable:
-    rows = [
-        Row(
-            (name,),
-            systems.sentence() if name == "none" else systems.document(f"integration-{name}", integration=name),
-            figures,
-        )
-        for name, figures in paper.INTEGRATION.items()
-    ]
-    return PaperTable(
-        "integration",
-        "Effect of context integration",
-        ("Integration",),
-        paper.NIST,
-        tuple(rows),
-    )
-
-
-def gating(systems: Systems) -> PaperTable:
-    connections = {"w/o": "residual", "w/": "gate"}
-    rows = [
-        Row((name,), systems.document(f"gating-{connections[name]}", connection=connections[name]), figures)
-        for name, figures in paper.GATING.items()
-    ]
-    return PaperTable(
-        "gating",
-        "Effect of context gating",
-        ("Gating",),
-        paper.NIST,
-        tuple(rows),
-    )
-
-
-TABLES: dict[str, Callable[[Systems], PaperTable]] = {
-    "context-length": context_length,
-    "context-layers": context_layers,
-    "comparison": comparison,
-    "french-english": french_english,
-    "two-step": two_step,
-    "integration": integration,
-    "gating": gating,
-}
+@dataclass(frozen=True)
+class PaperTable:
+    name: str
+    title: str
+    headings: tuple[str, ...]
+    paper_columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    on_dev: bool  # the paper chose this setting on its development set
+    baseline: tuple[Run, ...]  # what gains are measured against
+    own: tuple[Run, ...]  # the recipe's own model
+    notes: tuple[str, ...]
 
 
 def make_table(name: str, systems: Systems) -> PaperTable:
     """A table of the paper with the controls of the recipe's own model below its rows."""
-    table = TABLES[name](systems)
-    blank = ("",) * (len(table.headings) - 1)
-    controls = (
+    entry = _PAPER["tables"][name]
+    headings, ours = tuple(entry["headings"]), entry.get("ours", False)
+    blank = ("",) * (len(headings) - 1)
+    rows = [_row(systems, **row) for row in entry["rows"]]
+    if ours:
+        rows.append(Row((OURS, MODELS["transformer"])[: len(headings)], systems.ours()))
+    rows += [
         Row(("control: shuffled context", *blank), systems.control("shuffled"), rule=True, control=True),
         Row(("control: no context", *blank), systems.control("none"), control=True),
+    ]
+    return PaperTable(
+        name,
+        entry["title"],
+        headings,
+        tuple(entry["columns"].split()),
+        tuple(rows),
+        on_dev=entry.get("on_dev", False),
+        baseline=systems.sentence(),
+        own=systems.document(),
+        notes=(OURS_NOTE,) if ours else (),
     )
-    return replace(table, rows=(*table.rows, *controls), own=systems.document(), baseline=systems.sentence())
+
+
+def _row(
+    systems: Systems,
+    labels: Sequence[str],
+    paper: str,
+    rule: bool = False,
+    baseline: str = "",
+    **run: Mapping[str, Any],
+) -> Row:
+    ((method, arguments),) = run.items()
+    runs = getattr(systems, method)(**arguments)
+    return Row(tuple(labels), runs, tuple(paper.split()), rule, baseline=systems.base(baseline) if baseline else ())
 
 
 def needed_by(tables: Sequence[PaperTable]) -> list[Run]:
     groups = [(table.baseline, *(runs for row in table.rows for runs in (row.baseline, row.runs))) for table in tables]
     return [run for group in groups for runs in group for run in runs]
+
+
+def all_systems(systems: Systems) -> list[Row]:
+    """Each base and the systems on it, labelled with their authors, their base, and their context."""
+
+    def row(authors: str, runs: tuple[Run, ...], baseline: tuple[Run, ...] = ()) -> Row:
+        recipe = runs[0].recipe
+        context = f"{recipe.context.kind}, {recipe.context.previous} before" if baseline else "none"
+        return Row((authors, MODELS[recipe.model.kind], context), runs, baseline=baseline, rule=not baseline)
+
+    rows = []
+    for base, authors in BASES.items():
+        baseline = systems.base(base)
+        rivals = [rival for rival in RIVALS.values() if rival.base == base]
+        rows += [row(authors, baseline), *(row(rival.authors, systems.rival(rival.name), baseline) for rival in rivals)]
+    baseline = systems.sentence()
+    return [*rows, row("this work", systems.paper_model(), baseline), row(OURS, systems.ours(), baseline)]

@@ -1,34 +1,305 @@
-"""Words a second, in training and in decoding: all models in one go, by turns."""
+"""What training and decoding take: estimates before there is a model, words a second of those that are trained.
+
+Everything here rests on one stopwatch, `Updates.seconds`: forward and backward through one batch, as training does it.
+"""
 
 from __future__ import annotations
 
 import itertools
+import multiprocessing
+import resource
 import statistics
+import sys
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import torch
 
-from docnmt.base.progress import Progress
+from docnmt.base.progress import Progress, spoken
 from docnmt.base.report import Column, Table
-from docnmt.config import DecodingConfig, Recipe
-from docnmt.data.batches import Examples, Stream
+from docnmt.config import ContextConfig, DecodingConfig, Recipe
+from docnmt.data.batches import Examples, Stream, make_batch
+from docnmt.data.context import Context, Neighbours
+from docnmt.data.packing import Batch
 from docnmt.data.prepare import Prepared
+from docnmt.data.subwords import BOS, EOS, Subwords
 from docnmt.decoding.translator import Translator, load
 from docnmt.document import Document
-from docnmt.experiments import paper
 from docnmt.experiments.runs import Run
-from docnmt.model_folder import LoadedModel, choose_device, load_model
+from docnmt.model.base import TranslationModel
+from docnmt.model_folder import choose_device, load_model, set_threads
+from docnmt.recipes import NOTHING
+from docnmt.systems import system_of
+from docnmt.training.identity import context_of
+from docnmt.training.loop import keep_freed_memory
+from docnmt.training.two_step import settled
 
-if TYPE_CHECKING:
-    pass
+
+class Updates:
+    """A model that is trained: what is frozen, on which device, in which precision."""
+
+    def __init__(self, model: TranslationModel, recipe: Recipe, frozen: bool):
+        self.device = choose_device(recipe.hardware.device)
+        self.model = model.to(self.device).train()
+        if frozen:
+            for _, parameter in self.model.sentence_parameters():
+                parameter.requires_grad_(False)
+        self.autocast = torch.autocast(self.device.type, torch.bfloat16, enabled=recipe.hardware.bf16)
+
+    def seconds(self, batch: Batch, smoothing: float = 0.1) -> float:
+        """Forward and backward."""
+        started = time.perf_counter()
+        with self.autocast:
+            loss = self.model.loss(batch, smoothing)[0]
+        loss.backward()
+        if self.device.type == "cuda":  # which works on after it was told what to do
+            torch.cuda.synchronize()
+        return time.perf_counter() - started
 
 
-# ---- Words a second, training and decoding: all models in one go, by turns ----
+# ---- made-up sentences, in the place of data that may not be there yet ----
 
-ROUNDS = 5
+SAMPLE_TOKENS = 1_000
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What the time of an update depends on beside the recipe."""
+
+    source_vocabulary: int
+    target_vocabulary: int
+    source_length: int  # pieces in a sentence, on average
+    target_length: int
+
+    @classmethod
+    def of(cls, prepared: Prepared) -> Shape:
+        cards = [store.card for store in (prepared.documents, prepared.sentences)]
+        sentences = sum(card["sentences"] - card.get("gaps", 0) for card in cards)
+        lengths = [sum(card[f"{side}_tokens"] for card in cards) // sentences + 1 for side in ("source", "target")]
+        return cls(len(prepared.source), len(prepared.target), lengths[0], lengths[1])
+
+    @classmethod
+    def expected(cls, recipe: Recipe) -> Shape:
+        """Before anything is prepared; the lengths are those of the paper's Chinese-English corpus, in words."""
+        return cls(recipe.subwords.vocabulary, recipe.subwords.vocabulary, 27, 30)
+
+    def longer(self, factor: float) -> Shape:
+        lengths = (max(2, round(factor * length)) for length in (self.source_length, self.target_length))
+        return Shape(self.source_vocabulary, self.target_vocabulary, *lengths)
+
+    def build(self, recipe: Recipe, context: ContextConfig) -> TranslationModel:
+        system = system_of(recipe.model.kind, context.kind)
+        return system.model(recipe.model, context, self.source_vocabulary, self.target_vocabulary)
+
+    def sentences(self, recipe: Recipe, context: ContextConfig) -> Sentences:
+        """With all the context that the system takes."""
+        random = torch.Generator().manual_seed(1)
+
+        def sentences(count: int, length: int, vocabulary: int) -> list[list[int]]:
+            return torch.randint(4, vocabulary, (count, length - 1), generator=random).tolist()
+
+        (source,) = sentences(1, self.source_length, self.source_vocabulary)
+        (target,) = sentences(1, self.target_length, self.target_vocabulary)
+        if not context.active:
+            return Sentences(source, target, None)
+        neighbours = Neighbours(
+            sentences(context.previous, self.source_length, self.source_vocabulary),
+            sentences(context.following, self.source_length, self.source_vocabulary),
+            sentences(context.previous, self.target_length, self.target_vocabulary),
+        )
+        rule = system_of(recipe.model.kind, context.kind).rule(context)(context.spec, context.max_tokens, BOS, EOS)
+        return Sentences(rule.source(source, neighbours), rule.target(target, neighbours), rule.context(neighbours))
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """A few, all the same one."""
+
+    source: Sequence[int]
+    target: Sequence[int]
+    context: Context | None
+
+    @property
+    def tokens(self) -> int:
+        """Of one of them, end marks included."""
+        return len(self.source) + len(self.target) + 2 + len(self.context or ())
+
+    @property
+    def count(self) -> int:
+        return max(1, SAMPLE_TOKENS // self.tokens)
+
+    def batch(self, device: torch.device, tokens: int = SAMPLE_TOKENS) -> Batch:
+        count = max(1, tokens // self.tokens)
+        contexts = None if self.context is None else [self.context] * count
+        return make_batch([[*self.source, EOS]] * count, contexts, [self.target] * count, BOS, EOS, device)
+
+
+# ---- how long a run will take on this machine ----
+
+# Small batches are timed, of short, usual and long sentences, and the rest is multiplication. The fastest and the
+# slowest make the range that is told; a single batch on a busy machine would be off by any factor.
+
+LENGTHS = (0.5, 1.0, 2.0)  # of the usual length
+ENOUGH = 1.0  # seconds of timing, after which no further round is made
+ROUNDS = 3
+
+
+@dataclass(frozen=True)
+class Range:
+    """Seconds, from the fastest batch to the slowest."""
+
+    low: float
+    high: float
+
+    def __mul__(self, factor: float) -> Range:
+        return Range(factor * self.low, factor * self.high)
+
+    def __add__(self, other: Range) -> Range:
+        return Range(self.low + other.low, self.high + other.high)
+
+    def __str__(self) -> str:
+        low, high = spoken(self.low), spoken(self.high)
+        return low if low == high else f"{low} to {high}"
+
+
+class Estimates:
+    """Of runs, measured once for those that cost the same; None where memory is too small to time enough batches."""
+
+    def __init__(self, shape: Shape):
+        self.shape = shape
+        self._known: dict[Recipe, Range | None] = {}
+
+    def seconds(self, run: Run, updates: int) -> Range | None:
+        recipe, step = run.recipe, getattr(run.recipe, run.step)
+        read = filling = context_of(recipe, run.step)
+        if run.step == "document":  # where the contexts that are read are not those that fill the batches
+            if recipe.document.batches_for >= 0:
+                filling = replace(filling, previous=recipe.document.batches_for)
+            if recipe.document.context_from == "none":
+                read = replace(read, previous=0, following=0)
+        # All that makes no difference to the time is made the same.
+        alike = replace(Recipe(), model=recipe.model, context=read, hardware=recipe.hardware, seed=int(run.frozen))
+        if alike not in self._known:
+            self._known[alike] = self._sentence_seconds(recipe, read, run.frozen)
+        sentences = step.batch_tokens * step.accumulation / self.shape.sentences(recipe, filling).tokens
+        known = self._known[alike]
+        return known and known * sentences * updates
+
+    def _sentence_seconds(self, recipe: Recipe, context: ContextConfig, frozen: bool) -> Range | None:
+        """A sentence of the usual length, at the rates that batches of short, usual and long ones have."""
+        training = Updates(self.shape.build(recipe, context), recipe, frozen)
+
+        def seconds_a_token(sentences: Sentences) -> float:
+            return training.seconds(sentences.batch(training.device)) / (sentences.tokens * sentences.count)
+
+        usual = self.shape.sentences(recipe, context)
+        samples = [self.shape.longer(length).sentences(recipe, context) for length in LENGTHS]
+        rates: list[float] = []
+        with suppress(torch.OutOfMemoryError):
+            seconds_a_token(usual)  # warms up
+            started = time.perf_counter()
+            for _ in range(ROUNDS):
+                rates += [seconds_a_token(sample) for sample in samples]
+                if time.perf_counter() - started > ENOUGH:
+                    break
+        return Range(min(rates), max(rates)) * usual.tokens if len(rates) >= len(LENGTHS) else None
+
+
+# ---- `docnmt train --dry-run`: what an update of each step takes, in seconds and in memory ----
+
+# Two updates are made, one with half of the recipe's batch and one with all of it, in a process of its own, whose
+# memory is then nothing else's. The two show how memory grows with the batch.
+
+GIGABYTE = 10**9
+SMALL_MACHINE = 8 * GIGABYTE
+
+
+@dataclass(frozen=True)
+class Cost:
+    trained: int  # parameters
+    frozen: int
+    seconds: float  # an update
+    memory: int  # bytes, at the peak
+    more: float  # bytes for each token that a batch has more
+
+    def fitting(self, tokens: int) -> int:
+        """The batch that a small machine has room for."""
+        return max(0, int(tokens + (SMALL_MACHINE - self.memory) / max(self.more, 1)) // 500 * 500)
+
+
+def cost_table(recipe: Recipe, steps: tuple[str, ...]) -> Table:
+    """Trains nothing and writes nothing."""
+    recipe = settled(recipe, steps)
+    columns = ("trained", "frozen", "batch", "an update", "updates", "all", "memory", "8 GB hold")
+    table = Table("What training takes", [Column("step", text=True), *map(Column, columns)])
+    for step in steps:
+        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
+            cost = process.submit(cost_of, recipe, step).result()
+        config = getattr(recipe, step)
+        table.add(
+            step,
+            f"{cost.trained / 1e6:.1f} M",
+            f"{cost.frozen / 1e6:.1f} M",
+            f"{config.batch_tokens:,}",
+            f"{cost.seconds:.1f} s",
+            f"{config.updates:,}",
+            spoken(config.updates * cost.seconds),
+            f"{cost.memory / GIGABYTE:.1f} GB",
+            f"{cost.fitting(config.batch_tokens):,}",
+        )
+        table.figures.append({"step": step, **vars(cost)})
+    device, threads = choose_device(recipe.hardware.device), recipe.hardware.threads or torch.get_num_threads()
+    table.notes += [
+        f"Measured just now on {device}, threads: {threads}, by one update with made-up sentences of about 28 pieces. "
+        "Validation comes on top.",
+        "Batches are tokens (batch_tokens); 8 GB hold about the one named, if the machine does nothing else. A smaller "
+        "batch with accumulation makes the same update.",
+    ]
+    return table
+
+
+def cost_of(recipe: Recipe, step: str) -> Cost:
+    set_threads(recipe.hardware.threads)
+    keep_freed_memory()
+    config, context, shape = getattr(recipe, step), context_of(recipe, step), Shape.expected(recipe)
+    given = (recipe.subwords.source_model, recipe.subwords.target_model)
+    if all(given):  # of the model that step 2 starts from
+        source, target = (len(Subwords.load(model)) for model in given)
+        shape = replace(shape, source_vocabulary=source, target_vocabulary=target)
+    frozen = step == "document" and recipe.document.freeze and recipe.document.start_from != NOTHING
+    training = Updates(shape.build(recipe, context), recipe, frozen)
+    trained = [parameter for parameter in training.model.parameters() if parameter.requires_grad]
+    optimizer = torch.optim.Adam(trained, lr=1e-9, fused=True)
+    sentences, peaks = shape.sentences(recipe, context), []
+    for tokens in (config.batch_tokens // 2, config.batch_tokens):
+        started = time.perf_counter()
+        for _ in range(config.accumulation):
+            training.seconds(sentences.batch(training.device, tokens), config.smoothing)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        peaks.append(_peak(training.device))
+        seconds = time.perf_counter() - started
+    more = 2 * (peaks[1] - peaks[0]) / config.batch_tokens
+    count = sum(parameter.numel() for parameter in trained)
+    return Cost(count, sum(p.numel() for p in training.model.parameters()) - count, seconds, peaks[1], more)
+
+
+def _peak(device: torch.device) -> int:
+    """Bytes that this process has held at most; on a GPU, there."""
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+        return torch.cuda.max_memory_allocated(device)
+    held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return held if sys.platform == "darwin" else 1024 * held
+
+
+# ---- words a second of trained models, in training and in decoding: all in one go, by turns ----
+
+SPEED_ROUNDS = 5
 BATCHES = 3  # of training, a round
 SENTENCES = 100  # translated a round
 
@@ -41,17 +312,17 @@ class Speed:
     decoding: float
 
 
-Models = dict[str, tuple[Run, Path]]  # by what a table calls them: the run and its model
-
-
-def measure(runs: Models, prepared: Prepared, test: list[Document], progress: Progress) -> dict[str, Speed]:
+def measure(
+    runs: dict[str, tuple[Run, Path]], prepared: Prepared, test: list[Document], progress: Progress
+) -> dict[str, Speed]:
+    """Of runs and their models, by what a table calls them."""
     recipe = next(iter(runs.values()))[0].recipe  # they differ in the model alone
-    device = choose_device(recipe.hardware.device)
-    trainings = {name: _Training(run, load_model(path, device), prepared) for name, (run, path) in runs.items()}
+    trainings = {name: _Training(run, path, prepared) for name, (run, path) in runs.items()}
     translators = {name: load(path, recipe.hardware.device) for name, (_, path) in runs.items()}
-    sample = list(_sample(test))
+    sizes = itertools.accumulate(map(len, test))
+    sample = test[: sum(1 for _ in itertools.takewhile(lambda size: size < SENTENCES, sizes)) + 1]  # whole documents
     rates: dict[str, list[tuple[float, float]]] = {name: [] for name in runs}
-    for repeat in progress.track(range(ROUNDS + 1), "measure speed", total=ROUNDS + 1, unit="rounds"):
+    for repeat in progress.track(range(SPEED_ROUNDS + 1), "measure speed", total=SPEED_ROUNDS + 1, unit="rounds"):
         for name in runs:
             rate = trainings[name].words_a_second(), _decoding(translators[name], sample, recipe.decoding)
             if repeat:  # the first round warms up
@@ -60,41 +331,27 @@ def measure(runs: Models, prepared: Prepared, test: list[Document], progress: Pr
 
 
 class _Training:
-    """Updates of a model's own step, its optimiser aside."""
+    """Updates of a model's own step on the documents, its optimiser aside."""
 
-    def __init__(self, run: Run, loaded: LoadedModel, prepared: Prepared):
-        self.model = loaded.model.train()
-        self.device = next(self.model.parameters()).device
-        document = run.step == "document"
-        if document and run.recipe.document.freeze:
-            for _, parameter in self.model.sentence_parameters():
-                parameter.requires_grad_(False)
-        config = run.recipe.document if document else run.recipe.sentence
-        rule = loaded.card.rule(loaded.source, None, loaded.target) if document else None
+    def __init__(self, run: Run, path: Path, prepared: Prepared):
+        loaded = load_model(path, choose_device(run.recipe.hardware.device))
+        self.updates = Updates(loaded.model, run.recipe, run.frozen)
+        rule = loaded.card.rule(loaded.source, None, loaded.target) if run.step == "document" else None
         self.examples = Examples([prepared.documents], loaded.source, loaded.target, rule)
-        first = Stream(self.examples, config.batch_tokens, run.recipe.seed).epoch(0)[: BATCHES * (ROUNDS + 1)]
-        self.batches = itertools.cycle(first)
-        self.words_a_token = _words_a_token(prepared, loaded)
-        self.autocast = torch.autocast(self.device.type, torch.bfloat16, enabled=run.recipe.hardware.bf16)
+        stream = Stream(self.examples, getattr(run.recipe, run.step).batch_tokens, run.recipe.seed)
+        self.batches = itertools.cycle(stream.epoch(0)[: BATCHES * (SPEED_ROUNDS + 1)])
+        store = prepared.dev if len(prepared.dev) else prepared.documents
+        pieces = [store.sentence("target", i).tolist() for i in range(min(len(store), 1000))]
+        words = sum(len(text.split()) for text in loaded.target.decode(pieces))
+        self.words_a_token = words / sum(len(row) + 1 for row in pieces)
 
     def words_a_second(self) -> float:
         tokens, started = 0, time.perf_counter()
         for rows in itertools.islice(self.batches, BATCHES):
             tokens += int(self.examples.own_lengths[rows].sum())
-            with self.autocast:
-                loss = self.model.loss(self.examples.batch(rows.tolist(), self.device), 0.1)[0]
-            loss.backward()
-            self.model.zero_grad()
-        if self.device.type == "cuda":  # which goes on by itself after it was told what to do
-            torch.cuda.synchronize()
+            self.updates.seconds(self.examples.batch(rows.tolist(), self.updates.device))
+            self.updates.model.zero_grad()
         return tokens * self.words_a_token / (time.perf_counter() - started)
-
-
-def _words_a_token(prepared: Prepared, loaded: LoadedModel) -> float:
-    store = prepared.dev if len(prepared.dev) else prepared.documents
-    pieces = [store.sentence("target", i).tolist() for i in range(min(len(store), 1000))]
-    words = sum(len(text.split()) for text in loaded.target.decode(pieces))
-    return words / sum(len(row) + 1 for row in pieces)
 
 
 @torch.inference_mode()
@@ -107,36 +364,10 @@ def _decoding(translator: Translator, sample: list[Document], config: DecodingCo
     return words / (time.perf_counter() - started)
 
 
-def _sample(documents: list[Document]) -> list[Document]:
-    """Whole documents, SENTENCES sentences or a few more."""
-    sizes = itertools.accumulate(len(document) for document in documents)
-    count = sum(1 for _ in itertools.takewhile(lambda size: size < SENTENCES, sizes)) + 1
-    return documents[:count]
-
-
-def efficiency_table(speeds: dict[str, Speed], recipe: Recipe) -> Table:
-    headings = ("Training", "Decoding")
-    ours_and_theirs = (*map(Column, headings), *(Column(f"paper: {heading}", paper=True) for heading in headings))
-    table = Table(
-        "Evaluation of training and decoding speed, in words a second", (Column("Method", text=True), *ours_and_theirs)
-    )
-    for name, speed in speeds.items():
-        table.add(name, f"{speed.training:,.0f}", f"{speed.decoding:,.0f}", *paper.EFFICIENCY[name])
-    base, ours = speeds["Transformer"], speeds["this work"]
-    pairs = (ours.training, base.training), (ours.decoding, base.decoding)
-    shares = [f"{one / other:.2f}" if other else "-" for one, other in pairs]  # a model may say nothing at all
-    table.add("this work / Transformer", *shares, *paper.EFFICIENCY_SHARE, rule=True)
-    table.notes += [
-        f"Ours: {setting(recipe)}",
-        "The paper's: Tesla P40 GPUs, four for training and one for decoding; its shares follow from its figures.",
-    ]
-    return table
-
-
 def setting(recipe: Recipe) -> str:
     threads = torch.get_num_threads()
     device = f"{choose_device(recipe.hardware.device)} ({threads} thread{'s' * (threads > 1)})"
     return (
-        f"{device}, median of {ROUNDS} interleaved rounds, beam {recipe.decoding.beam}, training without the "
+        f"{device}, median of {SPEED_ROUNDS} interleaved rounds, beam {recipe.decoding.beam}, training without the "
         "optimiser's step."
     )

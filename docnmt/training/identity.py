@@ -6,10 +6,12 @@ the dev documents are translated on the way where the dev loss alone chooses the
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from docnmt.config import ContextConfig, Recipe
@@ -23,6 +25,11 @@ LENGTH_SETTINGS = ("updates", "patience")
 RECORD_SETTINGS = ("log_every", "checkpoint_every")
 # What a step starts from counts by what is in it, not by its place.
 LEFT_OUT = (*LENGTH_SETTINGS, *RECORD_SETTINGS, "start_from")
+
+
+def context_of(recipe: Recipe, step: str) -> ContextConfig:
+    """What the model of a step reads beside its sentence: nothing in step 1."""
+    return recipe.context if step == "document" else ContextConfig(kind="none")
 
 
 def sentence_stores(recipe: Recipe, prepared: Prepared) -> list[TokenStore]:
@@ -44,7 +51,6 @@ def settings_of(
     With `update`, as they are at that one: a rate that has not begun to fall may still be told when to.
     """
     config = getattr(recipe, step)
-    context = recipe.context if step == "document" else ContextConfig(kind="none")
     roles = ["sentences", "documents"] if step == "sentence" and recipe.sentence.corpora == "all" else ["documents"]
     flat = {f"step.{key}": value for key, value in asdict(config).items() if key not in LEFT_OUT}
     # P processes with accumulation A take the batches of one with P x A: either may take up the other's run.
@@ -52,7 +58,7 @@ def settings_of(
     if update is not None:
         flat["step.cooldown"] = config.cooling(update)
     flat |= {f"model.{key}": value for key, value in asdict(recipe.model).items()}
-    flat |= {f"context.{key}": value for key, value in asdict(context).items()}
+    flat |= {f"context.{key}": value for key, value in asdict(context_of(recipe, step)).items()}
     flat |= {f"validation.{key}": value for key, value in _choice(recipe).items()}
     flat |= {"seed": recipe.seed, "bf16": recipe.hardware.bf16}
     flat |= {"data": [data[role] for role in roles if role in data], "dev": data.get("dev", "")}
@@ -89,6 +95,18 @@ def identity(
     if step == "document":
         found |= {"length": length_of(recipe, step), "start": start}
     return found
+
+
+def weights_digest(model: Path) -> str:
+    """What a step starts from counts by its weights, not by where it lies."""
+    weights = model / "weights.safetensors"
+    return _digest(weights, weights.stat().st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=1024)
+def _digest(path: Path, written: int) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def key_of(identity: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""The training loop of one step."""
+"""The training loop of one step: one update after another, validated, saved, and resumed exactly where it was."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -20,8 +21,9 @@ from torch import Tensor
 from docnmt.base.errors import DocnmtError, Interrupted
 from docnmt.base.files import check_hashes, folder_atomically, hashes, read_json, remove_unfinished, write_json
 from docnmt.base.progress import Progress
-from docnmt.config import HardwareConfig, StepConfig
+from docnmt.config import Recipe, StepConfig
 from docnmt.data.batches import Examples, Stream
+from docnmt.data.prepare import Prepared
 from docnmt.model.base import TranslationModel
 from docnmt.model_folder import load_weights, save_weights, weights_of
 from docnmt.training.checkpoint import Checkpoints, Disk, Record, State, read_states, updates_in
@@ -29,13 +31,27 @@ from docnmt.training.identity import changed
 from docnmt.training.parallel import Group
 from docnmt.training.validation import Validation
 
-# ---- The learning rate of Vaswani et al ----
 
-# The learning rate of Vaswani et al. (2017), a linear warm-up and then the inverse square root; and how it ends.
-#
-# The inverse square root never arrives: where a step has an end, it gains much from a rate that falls to nothing
-# there (Hägele et al., 2024). Until it falls nobody has to know when that will be, so a run may be given more
-# updates.
+@dataclass(frozen=True)
+class Session:
+    """What the steps of one training share."""
+
+    recipe: Recipe
+    prepared: Prepared
+    output: Path
+    device: torch.device
+    group: Group
+    progress: Progress
+    from_scratch: bool = False
+
+    def folder(self, step: str) -> Path:
+        return self.output / step
+
+
+# ---- the learning rate of Vaswani et al. (2017): a linear warm-up, then the inverse square root; and how it ends ----
+
+# The inverse square root never gets to zero: a step that has an end gains much from a rate that falls to nothing there
+# (Hägele et al., 2024). Until it begins to fall nobody has to know when, so a run may be given more updates.
 
 
 def learning_rate(update: int, width: int, warmup: int, factor: float) -> float:
@@ -51,7 +67,7 @@ def cooled(update: int, cooling: list[int] | None) -> float:
     return (last + 1 - update) / (last + 1 - first)
 
 
-# ---- Keeping memory between updates ----
+# ---- keeping memory between updates ----
 
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # from malloc.h
 
@@ -59,8 +75,8 @@ M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # from malloc.h
 def keep_freed_memory() -> None:
     """Asks the C library to keep what is freed instead of handing it back to the system.
 
-    A training step frees and takes large tensors all the time; each fresh one from the system costs a page fault and a
-    clearing for every 4 KB of it. Does nothing where the C library is not glibc.
+    Training frees and takes large tensors all the time; each new one from the system costs a page fault and a clearing
+    for every 4 KB of it. Does nothing where the C library is not glibc.
     """
     try:
         libc = ctypes.CDLL("libc.so.6")
@@ -70,32 +86,31 @@ def keep_freed_memory() -> None:
         pass
 
 
+# ---- the loop ----
+
 # Everything random in an update is a function of (seed, update, batch): which batches it takes, and its dropout. So
 # an update is the same whether the run before it was one piece or many, and however many processes share it.
 
 
 class Trainer:
+    """One step. `settings` are what determines it (training/identity.py)."""
+
     def __init__(
         self,
-        folder: Path,
+        session: Session,
+        step: str,
         model: TranslationModel,
         examples: Examples,
         stream: Stream,
-        config: StepConfig,
-        *,
-        seed: int,
         settings: dict[str, Any],
         validate: Callable[[], Validation] | None,
-        metric: str,
-        group: Group,
-        hardware: HardwareConfig,
-        progress: Progress,
     ):
-        self.folder, self.model, self.config = folder, model, config
-        self.examples, self.stream = examples, stream
-        self.seed, self.settings = seed, settings
-        self.validate, self.metric, self.group, self.progress = validate, metric, group, progress
-        self.device = next(model.parameters()).device
+        self.folder, self.config = session.folder(step), cast(StepConfig, getattr(session.recipe, step))
+        self.model, self.examples, self.stream = model, examples, stream
+        self.settings, self.validate = settings, validate
+        self.seed, self.metric = session.recipe.seed, session.recipe.validation.metric
+        self.group, self.progress, self.device = session.group, session.progress, session.device
+        hardware = session.recipe.hardware
         if hardware.bf16 and self.device.type == "cuda" and not torch.cuda.is_bf16_supported():
             raise DocnmtError("hardware.bf16: this GPU does not have it\n  Set hardware.bf16 = false.")
         self.autocast = torch.autocast(self.device.type, torch.bfloat16, enabled=hardware.bf16)
@@ -104,17 +119,17 @@ class Trainer:
         self.trained = {name: p for name, p in model.named_parameters() if p.requires_grad}
         self.optimizer = torch.optim.Adam(self.trained.values(), lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True)
         self.stop_signal: signal.Signals | None = None
-        self.disk = Disk(progress, lambda: self.stop_signal is not None)
-        self.checkpoints = Checkpoints(folder / "checkpoints", progress, self.disk)
+        self.disk = Disk(self.progress, lambda: self.stop_signal is not None)
+        self.checkpoints = Checkpoints(self.folder / "checkpoints", self.progress, self.disk)
 
     def run(self) -> State:
-        """Trains from where the folder is to the end; returns the last state."""
+        """Trains to the end, from where the folder is; returns the last state."""
         keep_freed_memory()
         self.folder.mkdir(parents=True, exist_ok=True)
         if self.group.first:
             for inside in (self.folder, self.folder / "checkpoints", self.folder / "best"):
                 remove_unfinished(inside)
-        state = self._take_up()
+        state = self._resume()
         if not self._finished(state):
             record = Record(self.folder, state.update, self.disk) if self.group.first else None
             bar = self.progress.bar("train", self.config.updates, "updates", start=state.update)
@@ -222,7 +237,7 @@ class Trainer:
             state.best = [(score, update) for score, update in state.best if update != state.update]
 
     def _keep(self, update: int) -> bool:
-        """Puts these weights aside as among the best; False where that failed."""
+        """Keeps these weights as among the best; False if that failed."""
 
         def write() -> None:
             with folder_atomically(self._best_folder(update)) as folder:
@@ -251,7 +266,7 @@ class Trainer:
     # ---- checkpoints ----
 
     def _save(self, state: State) -> bool:
-        """Writes a checkpoint; False where that failed, in which case the one before it stays."""
+        """Writes a checkpoint; False if that failed, in which case the one before it stays."""
         state.settings = self._settings_at(state.update)
         saved = self.group.first and self.checkpoints.save(state, self.trained, self.optimizer)
         if saved:
@@ -261,7 +276,7 @@ class Trainer:
                     shutil.rmtree(folder)
         return self.group.any(saved, self.device)
 
-    def _take_up(self) -> State:
+    def _resume(self) -> State:
         state = self.checkpoints.load(self.trained, self.optimizer, self._check_settings, clean=self.group.first)
         self.group.wait()
         if state is None:
@@ -270,8 +285,7 @@ class Trainer:
         return state
 
     def _check_settings(self, state: State) -> None:
-        before = state.settings
-        now = self._settings_at(state.update)
+        before, now = state.settings, self._settings_at(state.update)
         unknown = [key for key in now if key not in before]
         if unknown:
             raise DocnmtError(
@@ -279,15 +293,11 @@ class Trainer:
                 "  Delete the folder to start again. Finished models of older versions still load."
             )
         if others := changed(before, now):
-            fall = before["step.cooldown"]
+            problem = f"{self.folder}: was started with other settings: {', '.join(others)}\n"
+            if fall := before["step.cooldown"]:
+                problem += f"  Its rate falls from update {fall[0]:,} to {fall[1]:,}: `updates` is fixed, too.\n"
             raise DocnmtError(
-                f"{self.folder}: was started with other settings: {', '.join(others)}\n"
-                + (
-                    f"  Its rate falls from update {fall[0]:,} to {fall[1]:,}: `updates` is fixed, too.\n"
-                    if fall
-                    else ""
-                )
-                + "  Set them back, give the recipe another output, or delete the folder to start again."
+                f"{problem}  Set them back, give the recipe another output, or delete the folder to start again."
             )
 
     def _settings_at(self, update: int) -> dict[str, Any]:

@@ -11,22 +11,22 @@ import torch
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.files import HOST, owned
-from docnmt.experiments.runs import Run, Standing, Workshop
+from docnmt.experiments.runs import Run, RunStatus, RunStore
 from docnmt.training.parallel import join_group
 
 STEPS = 8
 STEP = 0.15  # seconds
 
 
-class StubWorkshop(Workshop):
+class StubStore(RunStore):
     def steps(self, run: Run) -> list[str]:
         """The process that made each, in order; one that is half written does not count."""
         path = self.folder(run) / "steps"
         return path.read_text().split("\n")[:-1] if path.exists() else []
 
-    def standing(self, run: Run) -> Standing:
+    def status(self, run: Run) -> RunStatus:
         count = len(self.steps(run))
-        return Standing(count, count >= STEPS)
+        return RunStatus(count, count >= STEPS)
 
     def folder(self, run: Run) -> Path:
         return self.output / f"{run.name}-{run.recipe.seed}"

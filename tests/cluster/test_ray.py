@@ -23,7 +23,7 @@ from docnmt.base.progress import Progress
 from docnmt.config import Recipe
 from docnmt.experiments.ray_pool import Places, train_on
 from docnmt.experiments.runs import Run
-from tests.cluster.stubs import STEPS, StubWorkshop
+from tests.cluster.stubs import STEPS, StubStore
 
 ROOT = Path(__file__).parents[2]
 SMALL = {"object_store_memory": 80 * 2**20}
@@ -55,21 +55,21 @@ class Bench:
 
     def __init__(self, output: Path, *names: str):
         self.recipe, self.progress = Recipe(output=str(output)), Said()
-        self.shop = StubWorkshop(self.recipe, {}, self.progress)
+        self.store = StubStore(self.recipe, {}, self.progress)
         sentence = Run("sentence", self.recipe, "sentence")
         self.runs = [sentence, *(Run(name, self.recipe, "document", sentence) for name in names)]
 
     def train(self, cluster: Cluster, processes: int = 1) -> None:
-        train_on(cluster.address, self.shop, self.runs, Places(Need(1), processes), self.progress)
+        train_on(cluster.address, self.store, self.runs, Places(Need(1), processes), self.progress)
 
     def makers(self, name: str) -> list[str]:
         """The process of each step, in their order."""
         (run,) = (run for run in self.runs if run.name == name)
-        return self.shop.steps(run)
+        return self.store.steps(run)
 
     def check(self) -> None:
         """Every step of every run was made once."""
-        assert {run.name: len(self.shop.steps(run)) for run in self.runs} == {run.name: STEPS for run in self.runs}
+        assert {run.name: len(self.store.steps(run)) for run in self.runs} == {run.name: STEPS for run in self.runs}
 
 
 @contextmanager
@@ -123,7 +123,7 @@ from docnmt.base.cluster import Need
 from docnmt.experiments.ray_pool import Places, train_on
 from tests.cluster.test_ray import Bench
 bench = Bench(Path(sys.argv[2]), "one")
-train_on(sys.argv[1], bench.shop, bench.runs, Places(Need(1)), bench.progress)
+train_on(sys.argv[1], bench.store, bench.runs, Places(Need(1)), bench.progress)
 """
 
 

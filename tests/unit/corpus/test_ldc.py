@@ -12,7 +12,7 @@ from docnmt.config import DataConfig, Recipe
 from docnmt.corpus.ldc import detect_encoding
 from docnmt.corpus.read import detect_format, read_corpus
 from docnmt.data.prepare import _content_hash
-from docnmt.experiments.estimate import data_table
+from docnmt.experiments.job import data_table
 
 CHINESE = ["中国的经济在这一年有了很大的发展。", "他说，这是一个好的开始。", "会议在北京举行。"]
 TRADITIONAL = ["中國的經濟在這一年有了很大的發展。", "他說，這是一個好的開始。", "會議在台北舉行。"]

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.lines import CorpusFiles
-from docnmt.base.progress import Progress, spoken
+from docnmt.base.progress import spoken
 from docnmt.config import (
     ContextConfig,
     DataConfig,
@@ -23,20 +23,11 @@ from docnmt.config import (
     SubwordConfig,
 )
 from docnmt.document import ContextSpec
-from docnmt.experiments import estimate
-from docnmt.experiments.estimate import (
-    Range,
-    Shape,
-    Stopwatch,
-    data_table,
-    dry_run,
-    missing_files,
-    model_table,
-    planned,
-)
-from docnmt.experiments.job import Job
-from docnmt.experiments.runs import Run, Standing
+from docnmt.experiments import timing
+from docnmt.experiments.job import data_table, dry_run, experiment, missing_files, model_table, planned
+from docnmt.experiments.runs import Run, RunStatus
 from docnmt.experiments.tables import Systems
+from docnmt.experiments.timing import Estimates, Range, Shape
 from docnmt.recipes import load_recipe
 
 SHAPE = Shape(300, 310, 6, 7)
@@ -71,94 +62,93 @@ def test_before_there_is_data_the_recipe_tells_the_vocabulary():
     assert (shape.source_vocabulary, shape.target_vocabulary) == (300, 300)
 
 
-# ---- the stopwatch ----
+# ---- the estimates ----
 
 
 @pytest.fixture
-def watch(monkeypatch) -> Stopwatch:
+def estimates(monkeypatch) -> Estimates:
     """One that does not look at the clock but counts: a sentence takes a second."""
-    stopwatch = Stopwatch(SHAPE)
-    stopwatch.timed = []
+    estimates = Estimates(SHAPE)
+    estimates.timed = []
 
     def second(recipe, context, frozen):
-        stopwatch.timed.append((context, frozen))
+        estimates.timed.append((context, frozen))
         return Range(1.0, 2.0)
 
-    monkeypatch.setattr(stopwatch, "_sentence_seconds", second)
-    return stopwatch
+    monkeypatch.setattr(estimates, "_sentence_seconds", second)
+    return estimates
 
 
-def test_time_goes_with_updates_and_the_size_of_batches(watch):
+def test_time_goes_with_updates_and_the_size_of_batches(estimates):
     run = runs_of(SMALL)["sentence"]
-    once = watch.seconds(run, 10)
+    once = estimates.seconds(run, 10)
     assert 0 < once.low == once.high / 2
-    assert watch.seconds(run, 30).low == pytest.approx(3 * once.low) and watch.seconds(run, 0) == Range(0, 0)
+    assert estimates.seconds(run, 30).low == pytest.approx(3 * once.low) and estimates.seconds(run, 0) == Range(0, 0)
     twice = replace(SMALL, sentence=replace(SMALL.sentence, batch_tokens=2 * SMALL.sentence.batch_tokens))
-    assert watch.seconds(runs_of(twice)["sentence"], 10).high == pytest.approx(2 * once.high)
+    assert estimates.seconds(runs_of(twice)["sentence"], 10).high == pytest.approx(2 * once.high)
     thrice = replace(SMALL, sentence=replace(SMALL.sentence, accumulation=3))
-    assert watch.seconds(runs_of(thrice)["sentence"], 10).low == pytest.approx(3 * once.low)
-    assert len(watch.timed) == 1  # the model is the same in all of them
+    assert estimates.seconds(runs_of(thrice)["sentence"], 10).low == pytest.approx(3 * once.low)
+    assert len(estimates.timed) == 1  # the model is the same in all of them
 
 
-def test_runs_that_cost_the_same_are_timed_once(watch):
+def test_runs_that_cost_the_same_are_timed_once(estimates):
     for name in ("sentence", "document", "control-none", "from-scratch"):
         for seed in (1, 2):
-            watch.seconds(runs_of(replace(SMALL, seed=seed))[name], 10)
+            estimates.seconds(runs_of(replace(SMALL, seed=seed))[name], 10)
     none = ContextConfig(kind="none")
     without = replace(SMALL.context, previous=0)  # what the control reads
-    assert watch.timed == [(none, False), (SMALL.context, True), (without, True), (SMALL.context, False)]
+    assert estimates.timed == [(none, False), (SMALL.context, True), (without, True), (SMALL.context, False)]
 
 
 def test_where_sentences_are_the_same_in_each_update_a_longer_context_takes_longer(monkeypatch):
     """Whatever fills the batches, time goes with what is read: here a second for each sentence of the context."""
-    stopwatch = Stopwatch(SHAPE)
+    estimates = Estimates(SHAPE)
     monkeypatch.setattr(
-        stopwatch, "_sentence_seconds", lambda recipe, context, frozen: Range(1.0 + context.previous, 9.0)
+        estimates, "_sentence_seconds", lambda recipe, context, frozen: Range(1.0 + context.previous, 9.0)
     )
     systems = Systems(SMALL)
     named = {f"previous-{n}": systems.document(f"previous-{n}", previous=n) for n in (1, 3)}
     named |= {"own": systems.document(), "none": systems.control("none"), "shuffled": systems.control("shuffled")}
-    taken = {name: stopwatch.seconds(runs[0], 1).low for name, runs in named.items()}
+    taken = {name: estimates.seconds(runs[0], 1).low for name, runs in named.items()}
     a_sentence = taken["none"]
     expected = {"previous-1": 2, "own": 3, "previous-3": 4, "none": 1, "shuffled": 3}
     assert taken == pytest.approx({name: count * a_sentence for name, count in expected.items()})
 
 
 def test_a_batch_has_the_sentences_and_contexts_that_the_recipe_means():
-    watch = Stopwatch(SHAPE)
     device = torch.device("cpu")
-    assert watch.sentences(SMALL, ContextConfig(kind="none")).batch(device).context is None
+    assert SHAPE.sentences(SMALL, ContextConfig(kind="none")).batch(device).context is None
     for previous in (1, 3):
         context = ContextConfig(previous=previous)
         assert context.spec == ContextSpec(previous)
-        sentences = watch.sentences(SMALL, context)
+        sentences = SHAPE.sentences(SMALL, context)
         batch = sentences.batch(device)
         assert batch.context.segments.lengths.unique().tolist() == [5 * previous + 1]
         assert batch.source.segments.lengths.unique().tolist() == [6]
         assert batch.target_in.segments.lengths.unique().tolist() == [7]
         total = sum(len(part.tokens) for part in (batch.source, batch.context, batch.target_in))
         assert 900 < total == sentences.tokens * sentences.count <= 1000
-    trimmed = watch.sentences(SMALL, ContextConfig(previous=3, max_tokens=5)).batch(device)
+    trimmed = SHAPE.sentences(SMALL, ContextConfig(previous=3, max_tokens=5)).batch(device)
     assert trimmed.context.segments.lengths.unique().tolist() == [5]
 
 
 def test_a_real_model_takes_some_time():
-    found = Stopwatch(SHAPE).seconds(runs_of(SMALL)["document"], 1)
+    found = Estimates(SHAPE).seconds(runs_of(SMALL)["document"], 1)
     assert 0 < found.low < found.high < 600
 
 
 def test_an_estimate_rests_on_batches_of_several_lengths(monkeypatch):
     """The fastest and the slowest, of each length at least one; each token takes as long as the clock says."""
     made, ticks = [], iter(range(10**6))
-    original = estimate.Sentences.batch
+    original = timing.Sentences.batch
 
     def noted(sentences, device):
         made.append(len(sentences.source))
         return original(sentences, device)
 
-    monkeypatch.setattr(estimate.Sentences, "batch", noted)
-    monkeypatch.setattr(estimate.time, "perf_counter", lambda: float(next(ticks)))  # every look at it takes a second
-    found = Stopwatch(SHAPE)._sentence_seconds(SMALL, ContextConfig(kind="none"), False)
+    monkeypatch.setattr(timing.Sentences, "batch", noted)
+    monkeypatch.setattr(timing.time, "perf_counter", lambda: float(next(ticks)))  # every look at it takes a second
+    found = Estimates(SHAPE)._sentence_seconds(SMALL, ContextConfig(kind="none"), False)
     usual, short, long = made[0], made[1], made[3]
     assert made == [usual, short, usual, long] and short < usual < long
     assert 0 < found.low <= found.high
@@ -170,38 +160,38 @@ def test_what_rests_on_less_is_not_told(monkeypatch):
             raise torch.OutOfMemoryError
         return original(sentences, device)
 
-    original = estimate.Sentences.batch
-    monkeypatch.setattr(estimate.Sentences, "batch", out_of_memory)
+    original = timing.Sentences.batch
+    monkeypatch.setattr(timing.Sentences, "batch", out_of_memory)
     run = runs_of(SMALL)["sentence"]
-    watch = Stopwatch(SHAPE)
-    assert watch.seconds(run, 10) is None
-    table = planned({run: Standing(0, False)}, watch)
+    estimates = Estimates(SHAPE)
+    assert estimates.seconds(run, 10) is None
+    table = planned({run: RunStatus(0, False)}, estimates)
     assert table.rows[0][-1] == "unknown" and table.notes[0].startswith("Unknown:")
 
 
 # ---- the plan ----
 
 
-def test_the_plan_lists_every_run_with_what_is_left_of_it(watch):
+def test_the_plan_lists_every_run_with_what_is_left_of_it(estimates):
     runs = runs_of(SMALL)
-    standings = dict(
-        zip(runs.values(), (Standing(100_000, True), Standing(400, False), Standing(0, False)), strict=False)
+    statuses = dict(
+        zip(runs.values(), (RunStatus(100_000, True), RunStatus(400, False), RunStatus(0, False)), strict=False)
     )
-    table = planned(standings, watch)
+    table = planned(statuses, estimates)
     rows = [dict(zip([column.name for column in table.columns], row, strict=True)) for row in table.rows]
     assert [row["run"] for row in rows] == ["sentence", "document", "from-scratch"]
     assert [row["done"] for row in rows] == ["all", "400", "0"]
     assert [row["updates"] for row in rows] == ["100,000", "100,000", "200,000"]
-    document, scratch = watch.seconds(runs["document"], 99_600), watch.seconds(runs["from-scratch"], 200_000)
+    document, scratch = estimates.seconds(runs["document"], 99_600), estimates.seconds(runs["from-scratch"], 200_000)
     assert [row["time left"] for row in rows] == ["-", str(document), str(scratch)]
     assert str(document) == f"{spoken(document.low)} to {spoken(document.high)}"
     assert table.notes[0].startswith(f"{document + scratch} of training to go")
 
 
-def test_a_plan_of_nothing_to_do_promises_nothing(watch):
+def test_a_plan_of_nothing_to_do_promises_nothing(estimates):
     run = runs_of(SMALL)["sentence"]
-    table = planned({run: Standing(100_000, True)}, watch)
-    assert table.notes == [] and watch.timed == []
+    table = planned({run: RunStatus(100_000, True)}, estimates)
+    assert table.notes == [] and estimates.timed == []
 
 
 # ---- a dry run ----
@@ -270,7 +260,7 @@ def test_a_dry_run_shows_data_models_and_time_and_writes_nothing(tmp_path):
         data=DataConfig(documents=(CorpusFiles(str(tmp_path / "gone.tsv")),), dev=(), test=()),
     )
     console = Console(file=io.StringIO(), width=160)
-    tables = dry_run(Job(recipe, ("gating",), 2, Progress(quiet=True), console))
+    tables = dry_run(experiment(recipe, ("gating",), 2), console)
     assert [table.title for table in tables] == ["Data", "Models", "Runs"]
     shown = console.file.getvalue()
     assert "not there" in shown and "gating-residual" in shown and "cpu" in shown
@@ -291,7 +281,7 @@ def test_a_dry_run_finds_what_the_run_would_stop_at(evaluation, message, tmp_pat
     files = (CorpusFiles(str(pairs)),)
     recipe = replace(SMALL, data=DataConfig(documents=files, dev=files, test=files), evaluation=evaluation)
     with pytest.raises(DocnmtError, match=message):
-        dry_run(Job(recipe, ("gating",), 1, Progress(quiet=True), Console(file=io.StringIO())))
+        dry_run(experiment(recipe, ("gating",)), Console(file=io.StringIO()))
 
 
 def test_a_contrastive_set_that_is_missing_is_said(tmp_path):

@@ -6,32 +6,32 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 from docnmt.base.errors import DocnmtError
-from docnmt.base.progress import Progress
 from docnmt.document import ParallelDocument
 from docnmt.evaluation.metrics import make_metric
-from docnmt.experiments.job import Job
-from docnmt.experiments.pairs import CLAIMS, labelled, pairs_table
+from docnmt.experiments.job import CLAIMS, Experiment, experiment, labelled, runs_of
+from docnmt.experiments.results import pairs_table
 from docnmt.experiments.scores import Part, Parts, Scoreboard, TestSet, metric_of
 from docnmt.experiments.tables import Row, Systems
 from tests.unit.experiments.test_tables import RECIPE, Told, some_parts
 
 
-def job(*names: str, compare: tuple[tuple[str, str], ...] = ()) -> Job:
-    return Job(RECIPE, names, 1, Progress(quiet=True), Console(quiet=True), compare)
+def asked(*names: str, compare: tuple[tuple[str, str], ...] = ()) -> Experiment:
+    return experiment(RECIPE, names, 1, compare)
 
 
-def compared(made: Job) -> list[tuple[str, str]]:
+def compared(made: Experiment) -> list[tuple[str, str]]:
     return [(pair.runs[0].name, pair.baseline[0].name) for pair in made.pairs]
 
 
 def test_the_papers_claims_are_tested_where_the_comparison_is_made():
-    assert compared(job("comparison")) == [("document", "sentence"), ("document", "cache")]
-    assert all(pair.claimed for pair in job("comparison").pairs)
-    assert job("gating").pairs == []
-    assert all(name in str(job("comparison")._rows()["comparison"]) for pair in CLAIMS["comparison"] for name in pair)
+    assert compared(asked("comparison")) == [("document", "sentence"), ("document", "cache")]
+    assert all(pair.claimed for pair in asked("comparison").pairs)
+    assert asked("gating").pairs == []
+    assert all(
+        name in str(asked("comparison").tables["comparison"].rows) for pair in CLAIMS["comparison"] for name in pair
+    )
 
 
 @pytest.mark.parametrize(
@@ -48,9 +48,9 @@ def test_the_papers_claims_are_tested_where_the_comparison_is_made():
     ],
 )
 def test_rows_are_found_by_what_stands_in_front_of_them(tables, pair, runs):
-    made = job(*tables, compare=(pair,))
+    made = asked(*tables, compare=(pair,))
     assert compared(made)[-1] == runs and not made.pairs[-1].claimed
-    assert all(run in made.runs() for pair in made.pairs for run in (*pair.runs, *pair.baseline))
+    assert all(run in runs_of(made) for pair in made.pairs for run in (*pair.runs, *pair.baseline))
 
 
 @pytest.mark.parametrize(
@@ -66,11 +66,11 @@ def test_rows_are_found_by_what_stands_in_front_of_them(tables, pair, runs):
 )
 def test_what_is_no_pair_of_rows_is_said_before_anything_is_trained(tables, pair, message):
     with pytest.raises(DocnmtError, match=message):
-        job(*tables, compare=(pair,))
+        asked(*tables, compare=(pair,))
 
 
 def test_a_pair_has_a_line_for_each_set_with_interval_and_p():
-    board, made = Told(), job("comparison", compare=(("this work", "control: no context"),))
+    board, made = Told(), asked("comparison", compare=(("this work", "control: no context"),))
     table = pairs_table(made.pairs, some_parts(), board)
     sets = ["MT06", "MT02", "MT03", "All"]
     assert [row[2] for row in table.rows] == sets * 3
@@ -80,7 +80,7 @@ def test_a_pair_has_a_line_for_each_set_with_interval_and_p():
     assert [row[8] for row in table.rows] == ["", "", "", "< 0.01"] * 2 + [""] * 4
     assert board.compared[:4] == [("sentence", "document", name) for name in sets]
     assert table.as_dict()["figures"][3]["against"] == "Vaswani et al. (2017)"
-    assert "paper: p" not in [c.name for c in pairs_table(job("gating", compare=(("w/", "w/o"),)).pairs, some_parts(),
+    assert "paper: p" not in [c.name for c in pairs_table(asked("gating", compare=(("w/", "w/o"),)).pairs, some_parts(),
                                                            Told()).columns]  # fmt: skip
 
 
@@ -111,7 +111,7 @@ def test_the_p_of_few_documents_is_that_of_all_swaps():
     assert found.exact and found.trials == 2**8 and found.p_randomisation == 2 / 2**8
     half = board.difference(systems.sentence(), systems.document(), replace(part, documents=frozenset(range(4))))
     assert half.p_randomisation == 2 / 2**4
-    pair = replace(job("comparison").pairs[0])
+    pair = replace(asked("comparison").pairs[0])
     table = pairs_table([pair], Parts(part, (part,), part), board)
     assert table.rows[0][7] == f"{2 / 2**8:.4f}"
     assert np.isclose(float(table.rows[0][3]), 100.0)

@@ -18,14 +18,14 @@ def bins(monkeypatch, documents: list[tuple[str, ...]]) -> dict[str, dict[str, i
         [ParallelDocument(str(number), sentences, sentences) for number, sentences in enumerate(documents)],
         [[sentence for sentences in documents for sentence in sentences]],
     )
-    job = SimpleNamespace(
+    lab = SimpleNamespace(
         scoreboard=SimpleNamespace(metric=SimpleNamespace(segment="sentence", higher_is_better=True)),
         parts=SimpleNamespace(whole=SimpleNamespace(test=test)),
         prepared=SimpleNamespace(source=SimpleNamespace(encode=lambda texts: [list(text) for text in texts])),
     )
     found = {}
-    monkeypatch.setattr(report, "_gain_figure", lambda job, title, x, masks: found.update({title: masks}) or [])
-    report.gains(job)
+    monkeypatch.setattr(report, "_gain_figure", lambda lab, title, x, masks: found.update({title: masks}) or "")
+    report.gains(lab)
     return {title: {name: int(np.sum(mask)) for name, mask in masks.items()} for title, masks in found.items()}
 
 

@@ -15,7 +15,7 @@ from docnmt.base.errors import DocnmtError
 from docnmt.base.lines import CorpusFiles
 from docnmt.base.progress import Progress
 from docnmt.config import ContextConfig, DataConfig, DecodingConfig, DocumentStepConfig, Recipe, ValidationConfig
-from docnmt.experiments.runs import Run, Standing, Workshop, all_needed
+from docnmt.experiments.runs import Run, RunStatus, RunStore, all_needed
 from docnmt.training.checkpoint import State
 from docnmt.training.identity import data_keys, settings_of
 
@@ -35,8 +35,8 @@ def stores(**keys: str) -> Any:
     return {name: Store(key) for name, key in (KEYS | keys).items()}
 
 
-def workshop(recipe: Recipe, **keys: str) -> Workshop:
-    return Workshop(recipe, data_keys(stores(**keys)), Progress(quiet=True))
+def store_of(recipe: Recipe, **keys: str) -> RunStore:
+    return RunStore(recipe, data_keys(stores(**keys)), Progress(quiet=True))
 
 
 def sentence_run(recipe: Recipe = DEFAULT) -> Run:
@@ -190,46 +190,46 @@ def test_settings_are_plain_values():
 
 
 def test_the_recipes_own_sentence_model_is_the_one_that_training_makes():
-    shop = workshop(Recipe(output="out"))
-    assert shop.model(sentence_run(Recipe(output="out"))) == Path("out/sentence/model")
+    store = store_of(Recipe(output="out"))
+    assert store.model(sentence_run(Recipe(output="out"))) == Path("out/sentence/model")
     longer = Recipe(output="out", sentence=replace(Recipe().sentence, updates=7))
-    assert shop.folder(sentence_run(longer)) == Path("out")
+    assert store.folder(sentence_run(longer)) == Path("out")
 
 
 def test_the_recipes_own_document_model_is_the_one_that_training_makes():
-    shop = workshop(Recipe(output="out"))
-    assert shop.model(document_run(Recipe(output="out"))) == Path("out/document/model")
+    store = store_of(Recipe(output="out"))
+    assert store.model(document_run(Recipe(output="out"))) == Path("out/document/model")
     longer = Recipe(output="out", document=replace(Recipe().document, updates=7))
-    assert shop.folder(document_run(longer)).parent == Path("out/runs")
+    assert store.folder(document_run(longer)).parent == Path("out/runs")
 
 
 def test_every_other_run_has_a_folder_of_its_own():
     recipe = Recipe(output="out")
-    shop = workshop(recipe)
+    store = store_of(recipe)
     other_seed = replace(recipe, seed=2)
     shuffled = replace(recipe, document=replace(recipe.document, context_from="shuffled"))
     runs = [document_run(shuffled), document_run(other_seed), sentence_run(other_seed)]
-    folders = [shop.folder(run) for run in runs]
+    folders = [store.folder(run) for run in runs]
     assert len(set(folders)) == 3
     for run, folder in zip(runs, folders, strict=True):
         assert folder.parent == Path("out/runs") and folder.name.startswith(f"{run.name}-")
-        assert shop.model(run) == folder / run.step / "model"
+        assert store.model(run) == folder / run.step / "model"
 
 
 def test_the_same_training_is_found_whatever_it_is_called(tmp_path):
     recipe = Recipe(output=str(tmp_path))
-    shop, run = workshop(recipe), document_run(replace(recipe, seed=2))
-    folder = shop.folder(replace(run, name="layers-1"))
-    assert folder.name.startswith("layers-1-") and shop.folder(run).name.startswith("document-")
+    store, run = store_of(recipe), document_run(replace(recipe, seed=2))
+    folder = store.folder(replace(run, name="layers-1"))
+    assert folder.name.startswith("layers-1-") and store.folder(run).name.startswith("document-")
     folder.mkdir(parents=True)
-    assert shop.folder(run) == folder
+    assert store.folder(run) == folder
 
 
 def test_other_data_is_another_folder():
     recipe = Recipe(output="out")
     run = document_run(replace(recipe, seed=2))
-    assert workshop(recipe).folder(run) != workshop(recipe, documents="other").folder(run)
-    assert workshop(recipe).folder(run) == workshop(recipe).folder(document_run(Recipe(output="out", seed=2)))
+    assert store_of(recipe).folder(run) != store_of(recipe, documents="other").folder(run)
+    assert store_of(recipe).folder(run) == store_of(recipe).folder(document_run(Recipe(output="out", seed=2)))
 
 
 def test_as_many_processes_count_as_their_batches_together():
@@ -270,35 +270,35 @@ def recipe(tmp_path) -> Recipe:
 
 
 def test_a_run_that_has_not_begun(recipe):
-    assert workshop(recipe).standing(sentence_run(recipe)) == Standing(0, False)
+    assert store_of(recipe).status(sentence_run(recipe)) == RunStatus(0, False)
 
 
 def test_a_run_under_way_is_as_far_as_its_last_checkpoint(recipe, tmp_path):
     checkpoint(tmp_path / "sentence", 4)
     checkpoint(tmp_path / "sentence", 6)
-    assert workshop(recipe).standing(sentence_run(recipe)) == Standing(6, False)
+    assert store_of(recipe).status(sentence_run(recipe)) == RunStatus(6, False)
 
 
 def test_a_run_is_finished_when_its_model_is_there(recipe, tmp_path):
     """Killed between the last checkpoint and the model, it is not."""
     checkpoint(tmp_path / "sentence", 10)
-    assert workshop(recipe).standing(sentence_run(recipe)) == Standing(10, False)
+    assert store_of(recipe).status(sentence_run(recipe)) == RunStatus(10, False)
     model(tmp_path / "sentence")
-    assert workshop(recipe).standing(sentence_run(recipe)) == Standing(10, True)
+    assert store_of(recipe).status(sentence_run(recipe)) == RunStatus(10, True)
 
 
 def test_a_run_that_is_given_more_updates_is_not_finished_any_more(recipe, tmp_path):
     checkpoint(tmp_path / "sentence", 10)
     model(tmp_path / "sentence")
     longer = replace(recipe, sentence=replace(recipe.sentence, updates=12))
-    assert workshop(longer).standing(sentence_run(longer)) == Standing(10, False)
+    assert store_of(longer).status(sentence_run(longer)) == RunStatus(10, False)
 
 
 def test_a_sentence_model_with_more_updates_than_the_recipe_says_is_not_passed_off_as_the_recipes(recipe, tmp_path):
     checkpoint(tmp_path / "sentence", 12)
     model(tmp_path / "sentence")
     with pytest.raises(DocnmtError, match=r"12 updates, the recipe says 10\n.*sentence\.updates to 12"):
-        workshop(recipe).standing(sentence_run(recipe))
+        store_of(recipe).status(sentence_run(recipe))
 
 
 @pytest.mark.parametrize(
@@ -321,23 +321,23 @@ def test_the_folder_of_the_recipes_own_sentence_model_has_no_hash_and_is_looked_
 ):
     same = {"step.log_every": 7, "validation.decode": False}  # which change nothing
     checkpoint(tmp_path / "sentence", 4, settings=same)
-    assert workshop(recipe).standing(sentence_run(recipe)) == Standing(4, False)
+    assert store_of(recipe).status(sentence_run(recipe)) == RunStatus(4, False)
     checkpoint(tmp_path / "sentence", 6, settings=same | settings)
     with pytest.raises(DocnmtError, match=f"other settings than the recipe's: {changed}\n"):
-        workshop(recipe).standing(sentence_run(recipe))
+        store_of(recipe).status(sentence_run(recipe))
 
 
 def test_a_recipe_without_sentence_pairs_has_its_documents_alone(recipe, tmp_path):
     checkpoint(tmp_path / "sentence", 4, settings={"data": ["key-d"]})
-    assert workshop(recipe, sentences="").standing(sentence_run(recipe)) == Standing(4, False)
+    assert store_of(recipe, sentences="").status(sentence_run(recipe)) == RunStatus(4, False)
 
 
 def test_a_run_that_patience_ended_is_finished(recipe, tmp_path):
     patient = replace(recipe, sentence=replace(recipe.sentence, patience=3))
     checkpoint(tmp_path / "sentence", 6, without_gain=3)
     model(tmp_path / "sentence")
-    assert workshop(patient).standing(sentence_run(patient)) == Standing(6, True)
-    assert workshop(recipe).standing(sentence_run(recipe)) == Standing(6, False)
+    assert store_of(patient).status(sentence_run(patient)) == RunStatus(6, True)
+    assert store_of(recipe).status(sentence_run(recipe)) == RunStatus(6, False)
 
 
 def test_a_run_whose_checkpoint_is_damaged_is_left_to_training(recipe, tmp_path):
@@ -345,7 +345,7 @@ def test_a_run_whose_checkpoint_is_damaged_is_left_to_training(recipe, tmp_path)
     model(tmp_path / "sentence")
     for file in tmp_path.rglob("state.json"):
         file.write_text('{"upda')
-    assert workshop(recipe).standing(sentence_run(recipe)) == Standing(0, False)
+    assert store_of(recipe).status(sentence_run(recipe)) == RunStatus(0, False)
 
 
 def test_of_two_checkpoints_the_newer_one_counts_whatever_became_of_the_older(recipe, tmp_path):
@@ -354,10 +354,10 @@ def test_of_two_checkpoints_the_newer_one_counts_whatever_became_of_the_older(re
     model(tmp_path / "sentence")
     older, newer = sorted(tmp_path.rglob("state.json"))
     older.write_text('{"upda')
-    assert workshop(recipe).standing(sentence_run(recipe)) == Standing(10, True)
+    assert store_of(recipe).status(sentence_run(recipe)) == RunStatus(10, True)
     newer.write_text('{"upda')
     older.unlink()
-    assert workshop(recipe).standing(sentence_run(recipe)) == Standing(0, False)
+    assert store_of(recipe).status(sentence_run(recipe)) == RunStatus(0, False)
 
 
 def finished_sentence_step(tmp_path: Path) -> str:
@@ -369,15 +369,15 @@ def test_a_document_model_that_training_made_is_taken_over(recipe, tmp_path):
     digest = finished_sentence_step(tmp_path)
     checkpoint(tmp_path / "document", 10, settings={"start_from_sha256": digest})
     model(tmp_path / "document")
-    shop = workshop(recipe)
-    assert shop.folder(document_run(recipe)) == tmp_path
-    assert shop.standing(document_run(recipe)) == Standing(10, True)
+    store = store_of(recipe)
+    assert store.folder(document_run(recipe)) == tmp_path
+    assert store.status(document_run(recipe)) == RunStatus(10, True)
 
 
 def test_one_that_is_under_way_is_gone_on_with(recipe, tmp_path):
     digest = finished_sentence_step(tmp_path)
     checkpoint(tmp_path / "document", 4, settings={"start_from_sha256": digest})
-    assert workshop(recipe).standing(document_run(recipe)) == Standing(4, False)
+    assert store_of(recipe).status(document_run(recipe)) == RunStatus(4, False)
 
 
 @pytest.mark.parametrize(
@@ -396,21 +396,21 @@ def test_a_document_model_that_is_another_run_is_left_alone(recipe, tmp_path, se
     digest = finished_sentence_step(tmp_path)
     checkpoint(tmp_path / "document", 10, settings={"start_from_sha256": digest} | settings)
     model(tmp_path / "document")
-    shop = workshop(recipe)
-    assert shop.folder(document_run(recipe)).parent == tmp_path / "runs"
-    assert shop.standing(document_run(recipe)) == Standing(0, False)
+    store = store_of(recipe)
+    assert store.folder(document_run(recipe)).parent == tmp_path / "runs"
+    assert store.status(document_run(recipe)) == RunStatus(0, False)
 
 
 def test_a_document_model_that_is_trained_for_longer_is_another_run(recipe, tmp_path):
     digest = finished_sentence_step(tmp_path)
     checkpoint(tmp_path / "document", 12, settings={"start_from_sha256": digest})
-    assert workshop(recipe).folder(document_run(recipe)).parent == tmp_path / "runs"
+    assert store_of(recipe).folder(document_run(recipe)).parent == tmp_path / "runs"
 
 
 def test_a_model_whose_checkpoints_are_gone_is_never_written_over(recipe, tmp_path):
     finished_sentence_step(tmp_path)
     model(tmp_path / "document")
-    assert workshop(recipe).folder(document_run(recipe)).parent == tmp_path / "runs"
+    assert store_of(recipe).folder(document_run(recipe)).parent == tmp_path / "runs"
 
 
 def test_what_builds_on_a_sentence_model_that_is_not_finished_is_not_either(recipe, tmp_path):
@@ -418,25 +418,25 @@ def test_what_builds_on_a_sentence_model_that_is_not_finished_is_not_either(reci
     checkpoint(tmp_path / "document", 10, settings={"start_from_sha256": digest})
     model(tmp_path / "document")
     longer = replace(recipe, sentence=replace(recipe.sentence, updates=12))
-    assert not workshop(longer).standing(document_run(longer)).finished
+    assert not store_of(longer).status(document_run(longer)).finished
 
 
 def test_a_document_step_is_finished_only_on_the_sentence_model_it_was_built_on(recipe, tmp_path):
-    shop, run = workshop(recipe), Run("first", replace(recipe, seed=2), "document", sentence_run(recipe))
+    store, run = store_of(recipe), Run("first", replace(recipe, seed=2), "document", sentence_run(recipe))
     digest = finished_sentence_step(tmp_path)
-    folder = shop.folder(run) / "document"
+    folder = store.folder(run) / "document"
     checkpoint(folder, 10, settings={"start_from_sha256": digest})
     model(folder)
-    assert shop.standing(run) == Standing(10, True)
+    assert store.status(run) == RunStatus(10, True)
     (tmp_path / "sentence" / "model" / "weights.safetensors").write_bytes(b"trained for longer")
-    assert shop.standing(run) == Standing(10, False)
+    assert store.status(run) == RunStatus(10, False)
     (tmp_path / "sentence" / "model" / "weights.safetensors").unlink()
-    assert shop.standing(run) == Standing(10, False)
+    assert store.status(run) == RunStatus(10, False)
 
 
 def test_other_seeds_wait_for_the_recipes_own_sub_words(recipe):
     with pytest.raises(DocnmtError, match="own sentence model comes first"):
-        workshop(recipe).train(sentence_run(replace(recipe, seed=2)))
+        store_of(recipe).train(sentence_run(replace(recipe, seed=2)))
 
 
 # ---- the order ----

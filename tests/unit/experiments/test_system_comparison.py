@@ -9,8 +9,10 @@ import pytest
 from docnmt.base.errors import DocnmtError
 from docnmt.config import DocumentStepConfig, EvaluationConfig, Recipe, SentenceStepConfig
 from docnmt.evaluation.contrastive_items import Item
-from docnmt.experiments.systems_table import all_systems, read_questions, with_foreign_contexts
-from docnmt.experiments.tables import Systems
+from docnmt.experiments.job import SYSTEMS as ALL_SYSTEMS
+from docnmt.experiments.job import experiment, questions_of
+from docnmt.experiments.results import with_foreign_contexts
+from docnmt.experiments.tables import Systems, all_systems
 from docnmt.systems import SYSTEMS
 
 RECIPE = Recipe(sentence=SentenceStepConfig(updates=100), document=DocumentStepConfig(updates=50))
@@ -39,25 +41,25 @@ ITEMS = [
 
 def test_every_system_of_the_registry_is_compared_once():
     kinds = [
-        (run.recipe.model.kind, run.recipe.context.kind if run.step == "document" else "none", entry.authors)
-        for entry in all_systems(Systems(RECIPE))
-        for run in entry.runs
+        (run.recipe.model.kind, run.recipe.context.kind if run.step == "document" else "none", row.labels[0])
+        for row in all_systems(Systems(RECIPE))
+        for run in row.runs
     ]
     assert {kind[:2] for kind in kinds} == set(SYSTEMS)
     assert len(set(kinds)) == len(kinds) == len(SYSTEMS) + 5  # concat comes in five kinds, the paper's beside ours
 
 
 def test_each_starts_from_the_base_that_it_is_told_against():
-    for entry in all_systems(Systems(RECIPE, seeds=2)):
-        assert len(entry.runs) == 2
-        for run, base in zip(entry.runs, entry.baseline, strict=bool(entry.baseline)):
+    for row in all_systems(Systems(RECIPE, seeds=2)):
+        assert len(row.runs) == 2
+        for run, base in zip(row.runs, row.baseline, strict=bool(row.baseline)):
             assert run.start == base and run.recipe.model.kind == base.recipe.model.kind
 
 
 def test_this_work_is_the_recipes_own_model_as_the_paper_has_it_and_ours_follows():
     systems = Systems(replace(RECIPE, context=replace(RECIPE.context, previous=3)))
     this_work, ours = all_systems(systems)[-2:]
-    assert this_work.authors == "this work" and this_work.runs == systems.document()
+    assert this_work.labels[0] == "this work" and this_work.runs == systems.document()
     assert ours.runs == systems.document("sentence-start", start="sentence")
 
 
@@ -86,10 +88,10 @@ def test_a_set_of_one_document_is_refused():
 
 
 def test_without_a_contrastive_set_there_are_no_questions():
-    assert read_questions(RECIPE) == []
+    assert questions_of(experiment(RECIPE, [ALL_SYSTEMS])) == []
 
 
 def test_a_contrastive_set_that_is_not_there_is_found_before_training(tmp_path):
     recipe = replace(RECIPE, evaluation=EvaluationConfig(contrastive=str(tmp_path / "none.jsonl")))
     with pytest.raises(DocnmtError, match=r"none\.jsonl"):
-        read_questions(recipe)
+        questions_of(experiment(recipe, [ALL_SYSTEMS]))

@@ -9,23 +9,29 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.lines import CorpusFiles
-from docnmt.base.progress import Progress
 from docnmt.config import ContextConfig, DataConfig, DocumentStepConfig, Recipe, SentenceStepConfig
 from docnmt.document import ParallelDocument
 from docnmt.evaluation.metrics import make_metric
 from docnmt.evaluation.significance import Difference, Interval
 from docnmt.evaluation.test_sets import TestSet
-from docnmt.experiments import paper
-from docnmt.experiments.job import NAMES, Job, filled_in
-from docnmt.experiments.paper import RIVALS
+from docnmt.experiments.job import NAMES, Experiment, experiment, runs_of, sets_of
+from docnmt.experiments.results import filled_in
 from docnmt.experiments.runs import Run, all_needed
 from docnmt.experiments.scores import Part, Parts, Score
-from docnmt.experiments.systems_table import all_systems
-from docnmt.experiments.tables import TABLES, PaperTable, Systems, make_table, needed_by
+from docnmt.experiments.tables import (
+    EFFICIENCY,
+    OURS,
+    RIVALS,
+    TABLES,
+    PaperTable,
+    Systems,
+    all_systems,
+    make_table,
+    needed_by,
+)
 from docnmt.recipes import OWN, load_recipe
 
 ROOT = Path(__file__).parents[3]
@@ -118,8 +124,8 @@ def test_this_work_is_the_papers_own_model_and_ours_stands_beside_it(start):
     recipe = replace(RECIPE, context=replace(RECIPE.context, start=start))
     sentence, own = Systems(recipe).sentence()[0], Systems(recipe).document()[0]
     rows = {labels[0]: run for labels, run in rows_of("french-english", recipe).items() if "control" not in labels[0]}
-    assert list(rows) == ["Transformer", "this work", paper.OURS] and rows["Transformer"] == sentence
-    starts = {"this work": "paper", paper.OURS: "sentence"}
+    assert list(rows) == ["Transformer", "this work", OURS] and rows["Transformer"] == sentence
+    starts = {"this work": "paper", OURS: "sentence"}
     for name, wanted in starts.items():
         assert rows[name].recipe == replace(recipe, context=replace(recipe.context, start=wanted))
         assert (rows[name] == own) == (wanted == start)
@@ -154,7 +160,7 @@ def test_systems_on_rnnsearch_start_from_it_and_are_told_against_it():
 
 def test_a_system_changes_what_its_authors_do_differently_and_nothing_else():
     for rival in RIVALS.values():
-        (run,) = Systems(RECIPE).rival(rival)
+        (run,) = Systems(RECIPE).rival(rival.name)
         changed = {key.partition(".")[0] for key in changes(run, own_document())}
         assert changed <= {"context", "document", "model"}
         assert run.recipe.model == replace(RECIPE.model, kind=rival.base)
@@ -162,12 +168,12 @@ def test_a_system_changes_what_its_authors_do_differently_and_nothing_else():
 
 
 def test_gradients_of_rnnsearch_are_clipped_in_both_steps_and_those_of_the_transformer_are_not():
-    runs = [Systems(RECIPE).rival(rival)[0] for rival in RIVALS.values()]
+    runs = [Systems(RECIPE).rival(rival.name)[0] for rival in RIVALS.values()]
     for run in runs:
         wanted = 1.0 if run.recipe.model.kind == "rnnsearch" else 0.0  # Bahdanau et al.: a norm of 1
         assert run.recipe.document.clip == wanted and run.start.recipe.sentence.clip == wanted
     own = replace(RECIPE, sentence=replace(RECIPE.sentence, clip=3.0), document=replace(RECIPE.document, clip=2.0))
-    (run,) = Systems(own).rival(RIVALS["hierarchical"])
+    (run,) = Systems(own).rival("hierarchical")
     assert (run.start.recipe.sentence.clip, run.recipe.document.clip) == (3.0, 2.0)
 
 
@@ -354,9 +360,10 @@ def test_context_length_has_the_figures_that_the_paper_prints_across():
 
 def test_efficiency_has_the_figures_that_the_paper_prints():
     _, *rows = papers_tables()["Evaluation of training and decoding speed"]
-    assert {name: tuple(figures) for name, *figures in rows} == paper.EFFICIENCY
-    speeds = [[float(figure.removesuffix("K")) for figure in figures] for figures in paper.EFFICIENCY.values()]
-    assert tuple(f"{ours / base:.2f}" for base, ours in zip(*speeds, strict=True)) == paper.EFFICIENCY_SHARE
+    *printed, shares = EFFICIENCY.values()
+    assert {name: tuple(figures) for name, *figures in rows} == dict(zip(EFFICIENCY, printed, strict=False))
+    speeds = [[float(figure.removesuffix("K")) for figure in figures] for figures in printed]
+    assert tuple(f"{ours / base:.2f}" for base, ours in zip(*speeds, strict=True)) == shares
 
 
 # ---- our figures beside them ----
@@ -391,7 +398,7 @@ def test_a_table_has_our_scores_the_gain_and_the_papers_figures():
     found = filled_in(table("integration"), some_parts(), board)
     names = [column.name for column in found.columns]
     ours = ["MT06", "MT02", "MT03", "All", "gain on All", "95 %", "p"]
-    assert names == ["Integration", *ours, *(f"paper: {name}" for name in paper.NIST)]
+    assert names == ["Integration", *ours, *(f"paper: {name}" for name in table("integration").paper_columns)]
     assert [column.paper for column in found.columns] == [False] * 8 + [True] * 7
     none, encoder, *_, control = (dict(zip(names, row, strict=True)) for row in found.rows)
     assert none["gain on All"] == none["95 %"] == none["p"] == ""  # the baseline itself
@@ -460,41 +467,44 @@ def test_a_recipe_without_other_sentence_pairs_says_why_rows_repeat():
     assert not any("D_s is empty" in note for note in filled_in(table("two-step"), some_parts(), Told()).notes)
 
 
-# ---- a job ----
+# ---- an experiment ----
 
 
-def job(recipe: Recipe = RECIPE, names: tuple[str, ...] = NAMES, seeds: int = 1) -> Job:
-    return Job(recipe, names, seeds, Progress(quiet=True), Console(quiet=True))
+def asked(recipe: Recipe = RECIPE, names: tuple[str, ...] = NAMES, seeds: int = 1) -> Experiment:
+    return experiment(recipe, names, seeds)
 
 
-def test_a_job_needs_what_its_tables_need():
-    assert set(job(names=tuple(TABLES)).runs()) == set(needed(RECIPE))
-    assert set(job().runs()) == {*needed(RECIPE), *(run for each in all_systems(Systems(RECIPE)) for run in each.runs)}
-    names = [run.name for run in job(names=("gating",)).runs()]
+def test_an_experiment_needs_what_its_tables_need():
+    assert set(runs_of(asked(names=tuple(TABLES)))) == set(needed(RECIPE))
+    assert set(runs_of(asked())) == {
+        *needed(RECIPE),
+        *(run for each in all_systems(Systems(RECIPE)) for run in each.runs),
+    }
+    names = [run.name for run in runs_of(asked(names=("gating",)))]
     assert names == ["sentence", "document", "gating-residual", "control-shuffled", "control-none"]
-    assert [run.name for run in job(names=("example",), seeds=3).runs()] == ["sentence", "document"]
+    assert [run.name for run in runs_of(asked(names=("example",), seeds=3))] == ["sentence", "document"]
 
 
 def test_the_recipes_own_model_is_trained_even_if_no_row_of_the_table_has_it():
     """Its controls stand in the table, and plots are about it."""
     recipe = replace(RECIPE, context=replace(RECIPE.context, previous=4))
-    assert Systems(recipe).document()[0] in job(recipe, ("context-length",)).runs()
+    assert Systems(recipe).document()[0] in runs_of(asked(recipe, ("context-length",)))
 
 
 def test_who_trains_a_run_translates_what_its_tables_want():
-    made = job(names=("context-layers", "gating", "efficiency"))
-    sets = {run.name: made.sets_of(run) for run in made.runs()}
+    made = asked(names=("context-layers", "gating", "efficiency"))
+    sets = {run.name: sets_of(made, run) for run in runs_of(made)}
     assert sets["layers-3"] == ("dev",)  # the paper chose that on its development set
     assert sets["gating-residual"] == sets["document"] == sets["sentence"] == ("dev", "whole")
-    alone = job(names=("efficiency",))
-    assert {alone.sets_of(run) for run in alone.runs()} == {()}
+    alone = asked(names=("efficiency",))
+    assert {sets_of(alone, run) for run in runs_of(alone)} == {()}
 
 
 def test_seeds_are_trained_in_an_order_in_which_the_recipes_own_comes_first():
     """The others take over its sub-words."""
-    runs = job(seeds=2).runs()
+    runs = runs_of(asked(seeds=2))
     assert runs[0] == Systems(RECIPE).sentence()[0]
-    assert len(runs) == 2 * len(job().runs())
+    assert len(runs) == 2 * len(runs_of(asked()))
 
 
 @pytest.mark.parametrize(
@@ -510,4 +520,4 @@ def test_seeds_are_trained_in_an_order_in_which_the_recipes_own_comes_first():
 )
 def test_what_no_table_can_be_made_of_is_refused(change, message):
     with pytest.raises(DocnmtError, match=message):
-        job(**change)
+        asked(**change)

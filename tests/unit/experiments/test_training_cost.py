@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from docnmt.config import ContextConfig, DocumentStepConfig, ModelConfig, Recipe, SentenceStepConfig, SubwordConfig
-from docnmt.experiments import training_cost
-from docnmt.experiments.training_cost import GIGABYTE, Cost, estimate, measured
+from docnmt.experiments import timing
+from docnmt.experiments.timing import GIGABYTE, Cost, cost_of, cost_table
 
 MODEL = ModelConfig(width=16, filter_width=32, heads=2, encoder_layers=1, decoder_layers=1)
 RECIPE = Recipe(
@@ -21,9 +21,9 @@ RECIPE = Recipe(
 
 
 def test_in_step_2_the_sentence_model_is_frozen_and_all_else_is_trained():
-    sentence, document = measured(RECIPE, "sentence"), measured(RECIPE, "document")
+    sentence, document = cost_of(RECIPE, "sentence"), cost_of(RECIPE, "document")
     assert sentence.frozen == 0 and document.frozen == sentence.trained and document.trained > 0
-    free = measured(replace(RECIPE, document=replace(RECIPE.document, freeze=False)), "document")
+    free = cost_of(replace(RECIPE, document=replace(RECIPE.document, freeze=False)), "document")
     assert (free.frozen, free.trained) == (0, document.frozen + document.trained)
     assert min(sentence.seconds, document.seconds) > 0 and document.memory >= sentence.memory > 10**7
 
@@ -51,9 +51,9 @@ def test_the_table_has_a_row_for_each_step(monkeypatch, tmp_path):
             value = function(*arguments)
             return type("Done", (), {"result": lambda self: value})()
 
-    monkeypatch.setattr(training_cost, "ProcessPoolExecutor", Here)
+    monkeypatch.setattr(timing, "ProcessPoolExecutor", Here)
     monkeypatch.chdir(tmp_path)
-    table = estimate(RECIPE, ("sentence", "document"))
+    table = cost_table(RECIPE, ("sentence", "document"))
     assert [row[0] for row in table.rows] == ["sentence", "document"]
     assert [figures["trained"] > 0 for figures in table.figures] == [True, True]
     assert not any(tmp_path.iterdir())
@@ -62,4 +62,4 @@ def test_the_table_has_a_row_for_each_step(monkeypatch, tmp_path):
 def test_what_step_2_starts_from_must_be_there(tmp_path):
     recipe = replace(RECIPE, document=replace(RECIPE.document, start_from=str(tmp_path / "nothing")))
     with pytest.raises(Exception, match="no sentence model to start from"):
-        estimate(recipe, ("document",))
+        cost_table(recipe, ("document",))

@@ -20,10 +20,8 @@ from docnmt.config import (
     DataConfig,
     DecodingConfig,
     DocumentStepConfig,
-    HardwareConfig,
     Recipe,
     SentenceStepConfig,
-    StepConfig,
     ValidationConfig,
 )
 from docnmt.corpus.read import read_corpus, read_pairs
@@ -33,7 +31,7 @@ from docnmt.data.prepare import _content_hash
 from docnmt.decoding.translator import Translator
 from docnmt.document import NO_CONTEXT, ContextSpec, Document, ParallelDocument
 from docnmt.evaluation.test_sets import TestSet
-from docnmt.training.loop import Trainer
+from docnmt.training.loop import Session, Trainer
 from docnmt.training.parallel import Group
 from docnmt.training.two_step import _contexts, _filling, _validator
 from docnmt.training.validation import Validator
@@ -320,20 +318,10 @@ SETTINGS = {"seed": 1, "step.corpora": "all", "step.context_from": "own", "step.
 def trainer(folder: Path, stores, updates: int, cooldown: int = 0, **settings: object) -> Trainer:
     model = make_model(0, source_words=len(subwords("source")), target_words=len(subwords("target"))).train()
     examples = examples_of(stores, rule())
-    return Trainer(
-        folder,
-        model,
-        examples,
-        Stream(examples, 300, 1),
-        StepConfig(updates=updates, batch_tokens=300, warmup=2, checkpoint_every=1, cooldown=cooldown),
-        seed=1,
-        settings=SETTINGS | settings,
-        validate=None,
-        metric="loss",
-        group=Group(),
-        hardware=HardwareConfig(device="cpu"),
-        progress=Progress(quiet=True),
-    )
+    step = DocumentStepConfig(updates=updates, batch_tokens=300, warmup=2, checkpoint_every=1, cooldown=cooldown)
+    device = torch.device("cpu")
+    session = Session(Recipe(seed=1, document=step), None, folder, device, Group(), Progress(quiet=True))
+    return Trainer(session, "document", model, examples, Stream(examples, 300, 1), SETTINGS | settings, None)
 
 
 def forget(folder: Path, *names: str) -> None:
