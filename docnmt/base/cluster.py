@@ -1,4 +1,4 @@
-"""Work shared out among processes and machines by Ray, an extra: reaching it, and waiting for what is under way."""
+"""Work shared out among processes and machines by Ray, an extra: connecting to it, and waiting for its tasks."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ except ImportError:
 T = TypeVar("T")
 
 HERE = "ray"  # --on ray: this machine alone
-STORE = 80 * 2**20  # bytes of memory for objects; what is shared lies on disk, Ray would take 30 % of the memory
-LOOK_AFTER = 30.0  # seconds without news after which the machines are looked at
+STORE = 80 * 2**20  # bytes of memory for objects: what is shared lies on disk, and Ray would take 30 % of the memory
+LOOK_AFTER = 30.0  # seconds without news after which the machines are counted
 
 
 @dataclass(frozen=True)
@@ -61,9 +61,9 @@ def gpus_there() -> bool:
 
 
 def as_they_finish(tasks: Mapping[Any, T], need: Need, say: Callable[[str], None]) -> Iterator[tuple[T, Any]]:
-    """Each task's own thing and its reference, whichever is ready first.
+    """The values of `tasks` with their keys, which are Ray's references, in the order in which they finish.
 
-    Ray waits without a word for machines that may never come; who waits here is told.
+    Ray waits silently for machines that may never come; here it is said.
     """
     waiting, told = dict(tasks), ""
     while waiting:
@@ -75,7 +75,7 @@ def as_they_finish(tasks: Mapping[Any, T], need: Need, say: Callable[[str], None
 
 
 def _trouble(need: Need) -> str:
-    """Why nothing may ever come; "" where there is a machine that could do it."""
+    """Why nothing may ever finish; "" if there is a machine that could do it."""
     machines = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     enough = [m for m in machines if m.get("CPU", 0) >= need.cpus and m.get("GPU", 0) >= need.gpus]
     return "" if enough else f"no machine of the cluster has {need} now: waiting for one ({len(machines)} are there)"

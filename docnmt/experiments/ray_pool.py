@@ -1,11 +1,11 @@
-"""Runs trained as Ray tasks, on whatever machines there are; imported only where somebody asks for it.
+"""Runs trained as Ray tasks, on whatever machines there are; imported only for --on.
 
 The disk is the truth: a task looks how far its run is, as `docnmt tables` does in one process, and goes on from the
-last checkpoint. So a task that Ray starts again, because its machine or its process was killed, loses what came after
-that checkpoint and nothing else; and a run that somebody else trains is waited for, as its folder is locked.
+last checkpoint. So a task that Ray restarts, because its machine or its process was killed, loses only what came after
+that checkpoint; and a run that somebody else trains is waited for, as its folder is locked.
 
-A run in several processes is a gang: a task a rank, all of them in a placement group, with the variables that torchrun
-would set. torchrun as a child of a task would outlive it.
+A run in several processes is a gang: one task a rank, all in a placement group, with the variables that torchrun would
+set. (torchrun itself, as a child of a task, would outlive it.)
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ class Stopped(Exception):
 
 @dataclass(frozen=True)
 class Places:
-    """What each run is given: `processes` ranks with so much each."""
+    """What each run is given: so many processes with so much each."""
 
     need: Need
     processes: int = 1
 
     @classmethod
     def of(cls, cpus: float, gpus: float | None) -> Places:
-        """One process a GPU, or a share of one; without a word a GPU where there are some."""
+        """One process a GPU, or a share of one; by default one GPU if the cluster has any."""
         gpus = float(gpus_there()) if gpus is None else gpus
         if gpus > 1 and gpus != int(gpus):
             raise DocnmtError(f"--gpus-per-run {gpus:g}: more than one GPU cannot be shared\n  Use a whole number.")
@@ -85,29 +85,18 @@ def train_on(
     progress: Progress,
     sets_of: Callable[[Run], tuple[str, ...]] = lambda run: (),
 ) -> None:
-    """Trains what is missing wherever there is room; what fails does not keep the others."""
+    """Trains what is missing wherever there is room; if one run fails the others go on."""
     connect(on)
-    here = Path.cwd()  # tasks have another
-    tasks: dict[Any, Run] = {}
-    of: dict[Run, Any] = {}
+    here, command = Path.cwd(), ("docnmt", *sys.argv[1:])  # tasks have another folder
+    recipe = resolve_paths(store.recipe, here)
+    tasks: dict[Run, Any] = {}
     for run in runs:
-        if store.status(run).finished:
-            continue
-        order = Order(
-            resolved(run, here),
-            type(store),
-            resolve_paths(store.recipe, here),
-            store.data,
-            places,
-            sets_of(run),
-            ("docnmt", *sys.argv[1:]),
-        )
-        before = [of[other] for other in store.needs(run) if other in of]
-        of[run] = _submit(order, before)
-        tasks[of[run]] = run
+        if not store.status(run).finished:
+            order = Order(resolved(run, here), type(store), recipe, store.data, places, sets_of(run), command)
+            tasks[run] = _submit(order, [tasks[other] for other in store.needs(run) if other in tasks])
     progress.say(f"{len(tasks)} of {len(runs)} runs to train, {places.need} for each process")
-    failed: dict[str, str] = {}
-    for number, (run, reference) in enumerate(as_they_finish(tasks, places.need, progress.say), 1):
+    started, failed = {task: run for run, task in tasks.items()}, {}
+    for number, (run, reference) in enumerate(as_they_finish(started, places.need, progress.say), 1):
         became = "finished"
         try:
             ray.get(reference)
@@ -144,9 +133,10 @@ def _train(order: Order, *before: None) -> None:
 
 
 def _translate(order: Order, store: RunStore, progress: Progress) -> None:
-    parts, translations = parts_of(order.recipe) if order.sets else None, Translations(order.recipe, progress)
-    for name in order.sets:
-        translations.of(store.model(order.run), getattr(parts, name).test, as_trained(order.run))
+    if order.sets:
+        parts, translations = parts_of(order.recipe), Translations(order.recipe, progress)
+        for name in order.sets:
+            translations.of(store.model(order.run), getattr(parts, name).test, as_trained(order.run))
 
 
 @contextmanager
@@ -171,9 +161,9 @@ def _train_gang(order: Order, *before: None) -> None:
 
 
 def _gang(order: Order, progress: Progress) -> None:
-    """All ranks to the end; where one is lost the others are, too, and all begin again from the last checkpoint."""
+    """All ranks to the end; if one is lost all are started again from the last checkpoint."""
     need, size, name = order.places.need, order.places.processes, f"{order.run.name}-{order.run.recipe.seed}"
-    with suppress(ValueError):  # of a task that was killed while it had one; it would keep its machines for ever
+    with suppress(ValueError):  # left by a task that was killed; it would keep its machines for ever
         remove_placement_group(get_placement_group(name))
     while True:
         group = placement_group([{"CPU": need.cpus, **({"GPU": need.gpus} if need.gpus else {})}] * size, name=name)
@@ -189,7 +179,7 @@ def _gang(order: Order, progress: Progress) -> None:
                 for rank in range(size)
             ]
             errors = _outcome(ranks)
-        except RayError as error:  # a machine went before they could begin
+        except RayError as error:  # a machine was lost before they could begin
             errors = [error]
         finally:
             remove_placement_group(group)
@@ -204,7 +194,7 @@ def _gang(order: Order, progress: Progress) -> None:
 
 
 def _outcome(ranks: list[Any]) -> list[Exception]:
-    """What went wrong, in whichever rank; once one is gone the others have a while to notice."""
+    """What went wrong in which rank; once one is gone the others have a while to notice."""
     errors: list[Exception] = []
     left = ranks
     while left:

@@ -1,4 +1,4 @@
-"""Checkpoints, folders of safetensors and JSON that are whole or not there at all; and the record of a run."""
+"""Checkpoints, folders of safetensors and JSON that are complete or not there at all; and the record of a run."""
 
 from __future__ import annotations
 
@@ -34,8 +34,6 @@ from docnmt.base.progress import Progress
 from docnmt.data.batches import Position
 from docnmt.model_folder import save_weights
 
-# ---- Checkpoints: folders of safetensors and JSON that are whole or not there at all ----
-
 #     checkpoints/update-00001000/
 #         weights.safetensors     what is trained (frozen weights stay in the model folder they came from)
 #         optimizer.safetensors   Adam's two moments of each of them
@@ -44,11 +42,12 @@ from docnmt.model_folder import save_weights
 # Random numbers need no room: they are a function of the seed and the update (see loop.py).
 
 KEEP = 2  # should the last one be damaged, there is one before it
-DAMAGED = (OSError, ValueError, KeyError, TypeError, SafetensorError)  # what reading one may come to
+DAMAGED = (OSError, ValueError, KeyError, TypeError, SafetensorError)  # what reading a damaged one may raise
+ASIDE = "damaged-"  # before the name of a checkpoint that could not be read
 
 
 class Disk:
-    """Writes; and where the disk is full, waits until there is room. Nothing is lost: the run is in memory."""
+    """Writes, and waits for room while the disk is full. Nothing is lost meanwhile: the run is in memory."""
 
     RETRY = 5.0  # seconds
     REMIND = 600.0
@@ -57,7 +56,7 @@ class Disk:
         self.progress, self.stopped = progress, stopped
 
     def write(self, write: Callable[[], object]) -> bool:
-        """False where the run was told to stop while it waited."""
+        """False if the run was told to stop while it waited."""
         told = float("-inf")
         while True:
             try:
@@ -93,16 +92,8 @@ class State:
 
     @classmethod
     def from_json(cls, table: dict[str, Any]) -> State:
-        return cls(
-            **{
-                **table,
-                "position": Position(**table["position"]),
-                "best": [(score, update) for score, update in table["best"]],
-            }
-        )
-
-
-ASIDE = "damaged-"  # before the name of a checkpoint that could not be read
+        best = [(score, update) for score, update in table["best"]]
+        return cls(**(table | {"position": Position(**table["position"]), "best": best}))
 
 
 class Checkpoints:
@@ -114,7 +105,7 @@ class Checkpoints:
         return updates_in(self.folder)
 
     def save(self, state: State, trained: dict[str, nn.Parameter], optimizer: torch.optim.Optimizer) -> bool:
-        """Writes a checkpoint; False where that failed, in which case the one before stays and the run can go on."""
+        """Writes a checkpoint; False if that failed, in which case the one before stays and the run can go on."""
 
         def write() -> None:
             with folder_atomically(self.folder / f"update-{state.update:08d}") as folder:
@@ -141,10 +132,10 @@ class Checkpoints:
         check: Callable[[State], None],
         clean: bool,
     ) -> State | None:
-        """Takes up the newest whole checkpoint; None where there is none.
+        """Loads the newest intact checkpoint; None if there is none.
 
-        `check` may refuse its state before any weight is touched; `clean` puts damaged ones out of the way of those to
-        come. Where there are checkpoints but none can be read, nothing is started over, now or the next time.
+        `check` may refuse its state before any weight is touched; `clean` moves damaged ones out of the way of those
+        to come. If there are checkpoints but none can be read, nothing is started over, now or the next time.
         """
         folders = self.all()
         for folder in reversed(folders):
@@ -173,7 +164,7 @@ class Checkpoints:
 
 
 def read_states(folder: Path) -> list[State]:
-    """Of the checkpoints in a folder that can be read, oldest first."""
+    """The states of the checkpoints in a folder that can be read, oldest first."""
     found = []
     for checkpoint in updates_in(folder):
         with suppress(*DAMAGED):
@@ -187,7 +178,7 @@ def updates_in(folder: Path) -> list[Path]:
 
 
 def start_over(folder: Path) -> None:
-    """Takes away all that a step's training wrote."""
+    """Deletes all that a step's training wrote."""
     for name in ("checkpoints", "best", "model"):
         shutil.rmtree(folder / name, ignore_errors=True)
     for name in RECORDS:
@@ -201,11 +192,11 @@ def _set_aside(folder: Path) -> None:
 
 
 def _read_state(folder: Path, check: bool = False) -> State:
-    """The state of a checkpoint; with `check`, of one whose files are those that were written."""
+    """The state of a checkpoint; `check` makes sure that its files are those that were written."""
     table = read_json(folder / "state.json")
     files = table.pop("files")
     if check:
-        sizes = {name: size for name, size in files.items() if isinstance(size, int)}  # older ones know no hashes
+        sizes = {name: size for name, size in files.items() if isinstance(size, int)}  # older versions wrote no hashes
         for name, size in sizes.items():
             if (folder / name).stat().st_size != size:
                 raise OSError(f"{name} is {(folder / name).stat().st_size:,} bytes, should be {size:,}")
@@ -235,19 +226,18 @@ def _restore(
         }
 
 
-# ---- The record of a run ----
+# ---- the record of a run ----
 
 # metrics.jsonl   what the run determines: losses, scores, learning rates; the same, to the byte, however often it was
 #                 killed and resumed
 # speed.jsonl     what the machine adds: rates and times
-
 
 RECORDS = ("metrics.jsonl", "speed.jsonl")
 
 
 class Record:
     def __init__(self, folder: Path, update: int, disk: Disk):
-        """Opens the record at `update`: lines beyond it were written by a run that was killed and will come again."""
+        """Opens the record at `update`. Lines beyond it, of a run that was killed, are cut: they will come again."""
         self.folder, self.disk = folder, disk
         for name in RECORDS:
             disk.write(partial(_cut, folder / name, update))
@@ -282,7 +272,7 @@ def _append(path: Path, line: str) -> None:
 
 
 def read_record(path: Path) -> list[dict[str, Any]]:
-    """The lines of a record up to the first that is none: cut short by a kill, or not written by a run."""
+    """The lines of a record, up to the first that is cut short by a kill or was not written by a run."""
     lines = []
     if path.is_file():
         for line in path.read_bytes().split(b"\n"):
@@ -297,9 +287,8 @@ def read_record(path: Path) -> list[dict[str, Any]]:
 
 
 def _cut(path: Path, update: int) -> None:
-    lines = read_record(path)
-    kept = [line for line in lines if line["update"] <= update]
     if path.exists():
+        kept = [line for line in read_record(path) if line["update"] <= update]
         with write_atomically(path) as file:
             file.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in kept)
 

@@ -1,7 +1,7 @@
-"""What determines a run: one definition, for going on with it, for finding it again, for taking over another's.
+"""What determines a run: the one definition, for resuming it, for finding it again, for using one that is there.
 
 A setting counts if it changes the numbers that come out. How often something is written down does not, nor does how
-the dev documents are translated on the way where the dev loss alone chooses the best update.
+the dev documents are translated meanwhile if the dev loss alone chooses the best update.
 """
 
 from __future__ import annotations
@@ -15,15 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from docnmt.config import ContextConfig, Recipe
-from docnmt.data.prepare import Prepared
 from docnmt.data.store import TokenStore
 
 # Settings that say how long a step goes on. (Once the rate falls towards the end, `updates` determines what is
-# computed: `step.cooldown` in a state holds from where to where, None before.)
+# computed: `step.cooldown` in a state says from where to where, None before.)
 LENGTH_SETTINGS = ("updates", "patience")
 # Settings that say what is written down meanwhile.
 RECORD_SETTINGS = ("log_every", "checkpoint_every")
-# What a step starts from counts by what is in it, not by its place.
+# What a step starts from counts by its content, not by its place.
 LEFT_OUT = (*LENGTH_SETTINGS, *RECORD_SETTINGS, "start_from")
 
 
@@ -32,28 +31,26 @@ def context_of(recipe: Recipe, step: str) -> ContextConfig:
     return recipe.context if step == "document" else ContextConfig(kind="none")
 
 
-def sentence_stores(recipe: Recipe, prepared: Prepared) -> list[TokenStore]:
-    """What step 1 is trained on."""
-    corpora = [prepared.sentences, prepared.documents] if recipe.sentence.corpora == "all" else [prepared.documents]
-    return [store for store in corpora if len(store)]
+def roles_of(recipe: Recipe, step: str) -> tuple[str, ...]:
+    """The corpora that a step is trained on."""
+    return ("sentences", "documents") if step == "sentence" and recipe.sentence.corpora == "all" else ("documents",)
 
 
 def data_keys(stores: Mapping[str, TokenStore]) -> dict[str, str]:
-    """What tells one corpus from another: the hash of its content, as prepared; empty ones are left out."""
+    """What tells corpora apart: the hash of their content, as prepared; empty ones are left out."""
     return {role: store.card["key"] for role, store in stores.items() if len(store) or role == "dev"}
 
 
 def settings_of(
     recipe: Recipe, step: str, data: Mapping[str, str], processes: int = 1, update: int | None = None
 ) -> dict[str, Any]:
-    """All that determines the numbers of a step, but for what it starts from and how long it goes on.
+    """All that determines the numbers of a step, except what it starts from and how long it goes on.
 
-    With `update`, as they are at that one: a rate that has not begun to fall may still be told when to.
+    With `update`, as they are by then: if the rate has not begun to fall, when it will may still be changed.
     """
     config = getattr(recipe, step)
-    roles = ["sentences", "documents"] if step == "sentence" and recipe.sentence.corpora == "all" else ["documents"]
     flat = {f"step.{key}": value for key, value in asdict(config).items() if key not in LEFT_OUT}
-    # P processes with accumulation A take the batches of one with P x A: either may take up the other's run.
+    # P processes with accumulation A take the batches of one with P x A: either may resume the other's run.
     flat["step.accumulation"] = config.accumulation * processes
     if update is not None:
         flat["step.cooldown"] = config.cooling(update)
@@ -61,12 +58,12 @@ def settings_of(
     flat |= {f"context.{key}": value for key, value in asdict(context_of(recipe, step)).items()}
     flat |= {f"validation.{key}": value for key, value in _choice(recipe).items()}
     flat |= {"seed": recipe.seed, "bf16": recipe.hardware.bf16}
-    flat |= {"data": [data[role] for role in roles if role in data], "dev": data.get("dev", "")}
+    flat |= {"data": [data[role] for role in roles_of(recipe, step) if role in data], "dev": data.get("dev", "")}
     return json.loads(json.dumps(flat))  # as a checkpoint gives them back: tuples as lists
 
 
 def _choice(recipe: Recipe) -> dict[str, Any]:
-    """How the best update is chosen; by its loss, nothing that is translated meanwhile matters."""
+    """How the best update is chosen; if by its loss, nothing that is translated meanwhile matters."""
     if recipe.validation.metric == "loss":
         return {"metric": "loss"}
     penalty = recipe.decoding.length_penalty
@@ -74,7 +71,7 @@ def _choice(recipe: Recipe) -> dict[str, Any]:
 
 
 def changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """The settings of `now` that a step was not trained under; those that it did not know yet had their defaults."""
+    """The settings of `now` that a step was not trained with; any that did not exist yet had their defaults."""
     return [key for key, value in now.items() if before.get(key, _DEFAULTS.get(key)) != value]
 
 
@@ -85,9 +82,9 @@ def length_of(recipe: Recipe, step: str) -> dict[str, int]:
 def identity(
     recipe: Recipe, step: str, data: Mapping[str, str], processes: int = 1, start: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """A whole run, what it starts from included; a sentence step may be given more updates and is the same run still.
+    """A whole run, with what it starts from; a sentence step that is given more updates is still the same run.
 
-    Values that are the defaults stay out: a setting that a later version adds makes no other run of it.
+    Defaults are left out, so that a setting which a later version adds does not make it another run.
     """
     default = settings_of(Recipe(), step, {})
     own = settings_of(recipe, step, data, processes)

@@ -45,7 +45,7 @@ from docnmt.model_folder import (
 from docnmt.recipes import NOTHING
 from docnmt.systems import system_of
 from docnmt.training.checkpoint import start_over
-from docnmt.training.identity import context_of, data_keys, sentence_stores, settings_of, weights_digest
+from docnmt.training.identity import context_of, data_keys, roles_of, settings_of, weights_digest
 from docnmt.training.loop import Session, Trainer
 from docnmt.training.parallel import join_group
 from docnmt.training.validation import Validation, Validator
@@ -78,7 +78,8 @@ def sentence_step(session: Session) -> Path:
     """Step 1: theta_s = argmax sum over D_s and D_d of log P(y | x; theta_s)"""
     session.progress.say("step 1: the sentence model, on all sentence pairs")
     model = _new_model(session, "sentence")
-    stores = sentence_stores(session.recipe, session.prepared)
+    stores = [getattr(session.prepared, role) for role in roles_of(session.recipe, "sentence")]
+    stores = [store for store in stores if len(store)]
     if not stores:
         raise DocnmtError('sentence.corpora = "documents", but there are none\n  Set data.documents in the recipe.')
     return _train_and_save(session, "sentence", model, stores, {})

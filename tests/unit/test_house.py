@@ -91,3 +91,9 @@ def test_what_reads_files_and_corpora_knows_no_torch():
 
 def test_no_file_has_more_than_400_lines():
     assert not [module for module, source in modules().items() if source.count("\n") > 400]
+
+
+def test_one_module_says_what_makes_two_trainings_the_same_run():
+    """Resuming a run, finding it for a table and using another's all ask training/identity.py: nobody else hashes."""
+    hashing = [m for m, s in modules().items() if room(m) in ("training", "experiments") and "hashlib" in imports(s)]
+    assert hashing == ["docnmt.training.identity"]

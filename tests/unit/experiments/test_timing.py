@@ -1,34 +1,28 @@
-"""How long it will take, what is missing, how large the models are: all of it before anything is trained."""
+"""How long training will take, and what an update costs: all of it before anything is trained."""
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 import torch
-from rich.console import Console
 
-from docnmt.base.errors import DocnmtError
-from docnmt.base.lines import CorpusFiles
-from docnmt.base.progress import spoken
 from docnmt.config import (
     ContextConfig,
-    DataConfig,
-    EvaluationConfig,
+    DocumentStepConfig,
     HardwareConfig,
     ModelConfig,
     Recipe,
+    SentenceStepConfig,
     SubwordConfig,
 )
 from docnmt.document import ContextSpec
 from docnmt.experiments import timing
-from docnmt.experiments.job import data_table, dry_run, experiment, missing_files, model_table, planned
+from docnmt.experiments.job import planned
 from docnmt.experiments.runs import Run, RunStatus
 from docnmt.experiments.tables import Systems
-from docnmt.experiments.timing import Estimates, Range, Shape
-from docnmt.recipes import load_recipe
+from docnmt.experiments.timing import GIGABYTE, Cost, Estimates, Range, Shape, cost_of, cost_table
 
 SHAPE = Shape(300, 310, 6, 7)
 SMALL = Recipe(
@@ -65,9 +59,8 @@ def test_before_there_is_data_the_recipe_tells_the_vocabulary():
 # ---- the estimates ----
 
 
-@pytest.fixture
-def estimates(monkeypatch) -> Estimates:
-    """One that does not look at the clock but counts: a sentence takes a second."""
+def counting(monkeypatch) -> Estimates:
+    """Estimates that do not look at the clock but count: a sentence takes a second."""
     estimates = Estimates(SHAPE)
     estimates.timed = []
 
@@ -77,6 +70,11 @@ def estimates(monkeypatch) -> Estimates:
 
     monkeypatch.setattr(estimates, "_sentence_seconds", second)
     return estimates
+
+
+@pytest.fixture
+def estimates(monkeypatch) -> Estimates:
+    return counting(monkeypatch)
 
 
 def test_time_goes_with_updates_and_the_size_of_batches(estimates):
@@ -169,121 +167,58 @@ def test_what_rests_on_less_is_not_told(monkeypatch):
     assert table.rows[0][-1] == "unknown" and table.notes[0].startswith("Unknown:")
 
 
-# ---- the plan ----
+# ---- what an update takes: `docnmt train --dry-run` ----
 
-
-def test_the_plan_lists_every_run_with_what_is_left_of_it(estimates):
-    runs = runs_of(SMALL)
-    statuses = dict(
-        zip(runs.values(), (RunStatus(100_000, True), RunStatus(400, False), RunStatus(0, False)), strict=False)
-    )
-    table = planned(statuses, estimates)
-    rows = [dict(zip([column.name for column in table.columns], row, strict=True)) for row in table.rows]
-    assert [row["run"] for row in rows] == ["sentence", "document", "from-scratch"]
-    assert [row["done"] for row in rows] == ["all", "400", "0"]
-    assert [row["updates"] for row in rows] == ["100,000", "100,000", "200,000"]
-    document, scratch = estimates.seconds(runs["document"], 99_600), estimates.seconds(runs["from-scratch"], 200_000)
-    assert [row["time left"] for row in rows] == ["-", str(document), str(scratch)]
-    assert str(document) == f"{spoken(document.low)} to {spoken(document.high)}"
-    assert table.notes[0].startswith(f"{document + scratch} of training to go")
-
-
-def test_a_plan_of_nothing_to_do_promises_nothing(estimates):
-    run = runs_of(SMALL)["sentence"]
-    table = planned({run: RunStatus(100_000, True)}, estimates)
-    assert table.notes == [] and estimates.timed == []
-
-
-# ---- a dry run ----
-
-
-def test_missing_files_are_named_with_what_they_are_for(tmp_path):
-    there = tmp_path / "there.tsv"
-    there.write_text("a\tb\tc\n")
-    gone = [str(tmp_path / name) for name in ("gone.tsv", "gone.fr", "gone.en", "gone.ids")]
-    data = DataConfig(
-        documents=(CorpusFiles(str(there)), CorpusFiles(gone[0])),
-        test=(CorpusFiles(source=gone[1], target=gone[2], document_ids=gone[3]),),
-    )
-    found = missing_files(Recipe(data=data))
-    assert found == [("documents", gone[0]), ("test", gone[1]), ("test", gone[2]), ("test", gone[3])]
-
-
-def rows_of(recipe: Recipe) -> list[dict[str, str]]:
-    table = data_table(recipe)
-    return [dict(zip([column.name for column in table.columns], row, strict=True)) for row in table.rows]
-
-
-def test_the_data_is_looked_at_in_its_format_or_said_to_be_missing(tmp_path):
-    pairs, source, target = tmp_path / "own.tsv", tmp_path / "own.fr", tmp_path / "own.en"
-    pairs.write_text("".join(f"d{n}\tune {n}\tone {n}\n" * (n + 1) for n in range(5)), encoding="utf-8")
-    source.write_text("un\n", encoding="utf-8")
-    target.write_text("one\n", encoding="utf-8")
-    sides = CorpusFiles(source=str(source), target=str(target))
-    data = DataConfig(
-        documents=(CorpusFiles(str(pairs)),),
-        sentences=(sides,),
-        dev=(replace(sides, document_ids=str(tmp_path / "gone.ids")),),
-    )
-    documents, sentences, dev, test = rows_of(Recipe(data=data))
-    assert (documents["role"], documents["format"]) == ("documents", "tsv")
-    assert documents["sample"] == "3 read (1, 2, 3 sentences); d0: une 0 | one 0"
-    assert (sentences["role"], sentences["format"]) == ("sentences", "text") and "un | one" in sentences["sample"]
-    assert dev["sample"] == f"not there: {tmp_path / 'gone.ids'}"
-    assert "data.test" in test["sample"]
-
-
-def test_a_bad_line_is_passed_over_where_the_recipe_says_so(tmp_path):
-    path = tmp_path / "own.tsv"
-    path.write_text("a\tun\x07e\tone\na\tdeux\ttwo\n", encoding="utf-8")
-    recipe = Recipe(data=DataConfig(documents=(CorpusFiles(str(path)),), skip_bad=True))
-    assert "deux | two" in rows_of(recipe)[0]["sample"]
-
-
-def test_the_models_of_the_paper_have_the_papers_sizes():
-    recipe = load_recipe("paper-zh-en")
-    shape = Shape.expected(recipe)
-    runs = runs_of(recipe)
-    table = model_table(list(runs.values()), shape)
-    sizes = {name: (int(total.replace(",", "")), int(trained.replace(",", ""))) for name, total, trained in table.rows}
-    added = 22_063_616  # as in the authors' code
-    assert sizes["sentence"][0] == sizes["sentence"][1]
-    assert sizes["document"] == (sizes["sentence"][0] + added, added) == sizes["control-none"]
-    assert sizes["from-scratch"] == (sizes["document"][0],) * 2
-    assert "32,000" in table.notes[0]
-
-
-def test_a_dry_run_shows_data_models_and_time_and_writes_nothing(tmp_path):
-    recipe = replace(
-        SMALL,
-        output=str(tmp_path / "out"),
-        data=DataConfig(documents=(CorpusFiles(str(tmp_path / "gone.tsv")),), dev=(), test=()),
-    )
-    console = Console(file=io.StringIO(), width=160)
-    tables = dry_run(experiment(recipe, ("gating",), 2), console)
-    assert [table.title for table in tables] == ["Data", "Models", "Runs"]
-    shown = console.file.getvalue()
-    assert "not there" in shown and "gating-residual" in shown and "cpu" in shown
-    assert len(tables[2].rows) == 10 and {row[4] for row in tables[2].rows} == {"0"}
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("evaluation", "message"),
-    [
-        (EvaluationConfig(metric="blue"), "unknown metric 'blue'"),
-        (EvaluationConfig(domains=("x=nothing",)), "no document is in the domain 'x'"),
-    ],
+COST_MODEL = ModelConfig(width=16, filter_width=32, heads=2, encoder_layers=1, decoder_layers=1)
+COST_RECIPE = Recipe(
+    model=COST_MODEL,
+    context=ContextConfig(),
+    subwords=SubwordConfig(vocabulary=300),
+    sentence=SentenceStepConfig(batch_tokens=600),
+    document=DocumentStepConfig(batch_tokens=1200),
 )
-def test_a_dry_run_finds_what_the_run_would_stop_at(evaluation, message, tmp_path):
-    pairs = tmp_path / "own.tsv"
-    pairs.write_text("a\tun\tone\nb\tdeux\ttwo\n", encoding="utf-8")
-    files = (CorpusFiles(str(pairs)),)
-    recipe = replace(SMALL, data=DataConfig(documents=files, dev=files, test=files), evaluation=evaluation)
-    with pytest.raises(DocnmtError, match=message):
-        dry_run(experiment(recipe, ("gating",)), Console(file=io.StringIO()))
 
 
-def test_a_contrastive_set_that_is_missing_is_said(tmp_path):
-    recipe = replace(SMALL, evaluation=EvaluationConfig(contrastive=str(tmp_path / "gone.jsonl")))
-    assert rows_of(recipe)[-1]["role"] == "contrastive" and rows_of(recipe)[-1]["sample"] == "not there"
+def test_in_step_2_the_sentence_model_is_frozen_and_all_else_is_trained():
+    sentence, document = cost_of(COST_RECIPE, "sentence"), cost_of(COST_RECIPE, "document")
+    assert sentence.frozen == 0 and document.frozen == sentence.trained and document.trained > 0
+    free = cost_of(replace(COST_RECIPE, document=replace(COST_RECIPE.document, freeze=False)), "document")
+    assert (free.frozen, free.trained) == (0, document.frozen + document.trained)
+    assert min(sentence.seconds, document.seconds) > 0 and document.memory >= sentence.memory > 10**7
+
+
+def test_the_batch_that_fits_grows_with_the_room_that_is_left():
+    cost = Cost(1, 1, 1.0, memory=2 * GIGABYTE, more=1e6)  # 6 GB are left, a megabyte a token
+    assert cost.fitting(1_000) == 7_000
+    assert replace(cost, memory=20 * GIGABYTE).fitting(1_000) == 0
+
+
+def test_the_table_has_a_row_for_each_step(monkeypatch, tmp_path):
+    class Here:
+        """A pool that is this process."""
+
+        def __init__(self, *_):
+            pass
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+        def submit(self, function, *arguments):
+            value = function(*arguments)
+            return type("Done", (), {"result": lambda self: value})()
+
+    monkeypatch.setattr(timing, "ProcessPoolExecutor", Here)
+    monkeypatch.chdir(tmp_path)
+    table = cost_table(COST_RECIPE, ("sentence", "document"))
+    assert [row[0] for row in table.rows] == ["sentence", "document"]
+    assert [figures["trained"] > 0 for figures in table.figures] == [True, True]
+    assert not any(tmp_path.iterdir())
+
+
+def test_what_step_2_starts_from_must_be_there(tmp_path):
+    recipe = replace(COST_RECIPE, document=replace(COST_RECIPE.document, start_from=str(tmp_path / "nothing")))
+    with pytest.raises(Exception, match="no sentence model to start from"):
+        cost_table(recipe, ("document",))

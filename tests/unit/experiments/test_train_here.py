@@ -127,7 +127,7 @@ from pathlib import Path
 from types import SimpleNamespace
 import docnmt.experiments.runs as runs_module
 runs_module.COME_BACK = 0.05
-from tests.unit.experiments.test_pool import bench
+from tests.unit.experiments.test_train_here import bench
 store, runs, progress = bench(Path(sys.argv[1]), *"abcdef")
 runs_module.train_here(store, runs, progress)
 """
