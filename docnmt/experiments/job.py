@@ -132,7 +132,7 @@ def labelled(rows: Sequence[Row]) -> dict[str, tuple[Run, ...]]:
 
 
 def asked_pairs(rows: Rows, names: Iterable[Sequence[str]]) -> list[Pair]:
-    """The paper's claims about tables that are made, and those that somebody names."""
+    """The paper's claims about the tables that are made, and the pairs that are named with --compare."""
     claims = [
         Pair(name, other, rows[table][name], rows[table][other], claimed=True)
         for table, pairs in CLAIMS.items()
@@ -229,12 +229,12 @@ def planned(runs: Mapping[Run, RunStatus], estimates: Estimates) -> Table:
     known = [each for each in left if each is not None]
     if left and len(known) == len(left):
         table.notes.append(
-            f"{sum(known, Range(0.0, 0.0))} of training to go, one run after another on this machine: by what batches "
-            "of short, usual and long sentences took just now, the fastest and the slowest of them. Validation and "
-            "translation come on top. A run that is stopped goes on where it was."
+            f"{sum(known, Range(0.0, 0.0))} of training to go, one run after another on this machine: estimated from "
+            "the fastest and the slowest of a few batches of short, usual and long sentences, timed just now. "
+            "Validation and translation come on top. A run that is stopped resumes where it was."
         )
     elif left:
-        table.notes.append("Unknown: too few batches could be timed here to tell, for want of memory.")
+        table.notes.append("Unknown: there is too little memory here to time enough batches.")
     return table
 
 

@@ -56,7 +56,7 @@ class Updates:
         with self.autocast:
             loss = self.model.loss(batch, smoothing)[0]
         loss.backward()
-        if self.device.type == "cuda":  # which works on after it was told what to do
+        if self.device.type == "cuda":  # runs asynchronously
             torch.cuda.synchronize()
         return time.perf_counter() - started
 
@@ -141,7 +141,7 @@ class Sentences:
 # ---- how long a run will take on this machine ----
 
 # Small batches are timed, of short, usual and long sentences, and the rest is multiplication. The fastest and the
-# slowest make the range that is told; a single batch on a busy machine would be off by any factor.
+# slowest make the range that is shown: a single batch on a busy machine would be off by any factor.
 
 LENGTHS = (0.5, 1.0, 2.0)  # of the usual length
 ENOUGH = 1.0  # seconds of timing, after which no further round is made
@@ -211,8 +211,8 @@ class Estimates:
 
 # ---- `docnmt train --dry-run`: what an update of each step takes, in seconds and in memory ----
 
-# Two updates are made, one with half of the recipe's batch and one with all of it, in a process of its own, whose
-# memory is then nothing else's. The two show how memory grows with the batch.
+# Two updates, one with half of the recipe's batch and one with all of it, show how memory grows with the batch. They
+# are made in a process of their own, so that its peak is theirs alone.
 
 GIGABYTE = 10**9
 SMALL_MACHINE = 8 * GIGABYTE
@@ -224,7 +224,7 @@ class Cost:
     frozen: int
     seconds: float  # an update
     memory: int  # bytes, at the peak
-    more: float  # bytes for each token that a batch has more
+    more: float  # bytes for each further token in a batch
 
     def fitting(self, tokens: int) -> int:
         """The batch that a small machine has room for."""
@@ -256,8 +256,8 @@ def cost_table(recipe: Recipe, steps: tuple[str, ...]) -> Table:
     table.notes += [
         f"Measured just now on {device}, threads: {threads}, by one update with made-up sentences of about 28 pieces. "
         "Validation comes on top.",
-        "Batches are tokens (batch_tokens); 8 GB hold about the one named, if the machine does nothing else. A smaller "
-        "batch with accumulation makes the same update.",
+        "Batches are in tokens (batch_tokens). A machine with 8 GB has room for about the last one, if nothing else "
+        "runs there; a smaller batch with more accumulation makes the same update.",
     ]
     return table
 
@@ -297,7 +297,7 @@ def _peak(device: torch.device) -> int:
     return held if sys.platform == "darwin" else 1024 * held
 
 
-# ---- words a second of trained models, in training and in decoding: all in one go, by turns ----
+# ---- words a second of trained models, in training and in decoding, measured in turns ----
 
 SPEED_ROUNDS = 5
 BATCHES = 3  # of training, a round

@@ -141,7 +141,7 @@ class Trainer:
         return state
 
     def final_weights(self, state: State) -> dict[str, Tensor]:
-        """The best validation's weights, or the mean of the best few; the last ones where nothing was validated."""
+        """The weights of the best validation, or the mean of the best few; the last ones if nothing was validated."""
         weights = weights_of(self.model)
         chosen = [self._best_folder(update) for _, update in state.best[: max(1, self.config.average)]]
         if chosen:

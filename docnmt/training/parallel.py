@@ -1,4 +1,4 @@
-"""Data parallel under torchrun: every process computes a share of an update's batches, gradients are summed.
+"""Data parallelism under torchrun: each process computes a share of an update's batches, and gradients are summed.
 
 The batches of an update are the same however many processes share them: P processes with accumulation A do what one
 process does with accumulation P x A.
@@ -45,7 +45,7 @@ class Group:
         return values
 
     def any(self, flag: bool, device: torch.device) -> bool:
-        """Whether it is so in any process."""
+        """Whether the flag is set in any process."""
         return bool(self.sum(torch.tensor(float(flag), device=device)) > 0) if self.size > 1 else flag
 
     def gather(self, items: list[Any]) -> list[list[Any]]:
@@ -68,7 +68,7 @@ def join_group(device: torch.device) -> Group:
     if device.type == "cuda":
         torch.cuda.set_device(device)
     if not dist.is_initialized():
-        # The others wait while the first one prepares a corpus, which may take long.
+        # The others wait while the first one prepares the corpora, which may take hours.
         dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=timedelta(days=1))
     return Group(dist.get_rank(), dist.get_world_size())
 

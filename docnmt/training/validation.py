@@ -21,8 +21,8 @@ from docnmt.training.parallel import Group
 
 @dataclass(frozen=True)
 class Validation:
-    """Loss is nats a target piece of the sentences themselves, without smoothing. BLEU is the paper's measure, as it is
-    reported: multi-bleu on all references."""
+    """Loss is in nats per target piece, without smoothing and without the context's own. BLEU is the paper's measure,
+    as it is reported: multi-bleu on all references."""
 
     loss: float
     bleu: float | None
@@ -69,7 +69,7 @@ class Validator:
         self.loaded, self.dev, self.test = loaded, dev, test
         self.rule, self.foreign = rule, foreign  # as in training
         self.decode, self.beam, self.batch_tokens, self.group = decode, beam, batch_tokens, group
-        self.tokenized = tokenized  # the dev documents are, and keep the tokens that they have
+        self.tokenized = tokenized  # the dev documents are, and keep their tokens
 
     def validate(self) -> Validation:
         model = self.loaded.model
