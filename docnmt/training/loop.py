@@ -93,7 +93,7 @@ def keep_freed_memory() -> None:
 
 
 class Trainer:
-    """One step. `settings` are what determines it (training/identity.py)."""
+    """One step. `settings` says what determines its numbers up to an update (training/identity.py)."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class Trainer:
         model: TranslationModel,
         examples: Examples,
         stream: Stream,
-        settings: dict[str, Any],
+        settings: Callable[[int], dict[str, Any]],
         validate: Callable[[], Validation] | None,
     ):
         self.folder, self.config = session.folder(step), cast(StepConfig, getattr(session.recipe, step))
@@ -143,7 +143,7 @@ class Trainer:
     def final_weights(self, state: State) -> dict[str, Tensor]:
         """The weights of the best validation, or the mean of the best few; the last ones if nothing was validated."""
         weights = weights_of(self.model)
-        chosen = [self._best_folder(update) for _, update in state.best[: max(1, self.config.average)]]
+        chosen = [self._best_folder(update) for _, update in state.best[: self.config.average]]
         if chosen:
             found = [self._best_weights(folder) for folder in chosen]
             weights |= {name: torch.stack([w[name] for w in found]).mean(0) for name in found[0]}
@@ -227,7 +227,7 @@ class Trainer:
         score = -result.bleu if self.metric == "bleu" and result.bleu is not None else result.loss
         better = not state.best or score < state.best[0][0]
         state.without_gain = 0 if better else state.without_gain + 1
-        state.best = sorted([*state.best, (score, state.update)])[: max(1, self.config.average)]
+        state.best = sorted([*state.best, (score, state.update)])[: self.config.average]
         if record is not None:
             record.metrics("validation", state.update, **result.as_dict())
         self.progress.say(f"update {state.update:,}: {result}{'  best' if better else ''}")
@@ -267,7 +267,7 @@ class Trainer:
 
     def _save(self, state: State) -> bool:
         """Writes a checkpoint; False if that failed, in which case the one before it stays."""
-        state.settings = self._settings_at(state.update)
+        state.settings = self.settings(state.update)
         saved = self.group.first and self.checkpoints.save(state, self.trained, self.optimizer)
         if saved:
             wanted = {update for kept in read_states(self.checkpoints.folder) for _, update in kept.best}
@@ -280,12 +280,12 @@ class Trainer:
         state = self.checkpoints.load(self.trained, self.optimizer, self._check_settings, clean=self.group.first)
         self.group.wait()
         if state is None:
-            return State(settings=self._settings_at(0))
+            return State(settings=self.settings(0))
         self.progress.say(f"going on from update {state.update:,}")
         return state
 
     def _check_settings(self, state: State) -> None:
-        before, now = state.settings, self._settings_at(state.update)
+        before, now = state.settings, self.settings(state.update)
         unknown = [key for key in now if key not in before]
         if unknown:
             raise DocnmtError(
@@ -299,9 +299,6 @@ class Trainer:
             raise DocnmtError(
                 f"{problem}  Set them back, give the recipe another output, or delete the folder to start again."
             )
-
-    def _settings_at(self, update: int) -> dict[str, Any]:
-        return self.settings | {"step.cooldown": self.config.cooling(update)}
 
     @contextmanager
     def _signals(self) -> Iterator[None]:

@@ -225,7 +225,10 @@ def _train_and_save(
         _split_pairs(lessons, prepared, rule),
     )
     stream = Stream(counted, getattr(recipe, step).batch_tokens, recipe.seed)
-    settings = settings_of(recipe, step, data_keys(prepared.stores), group.size) | notes
+
+    def settings(update: int) -> dict[str, Any]:
+        return settings_of(recipe, step, data_keys(prepared.stores), group.size, update) | notes
+
     trainer = Trainer(session, step, model, examples, stream, settings, _validator(session, loaded, rule, foreign))
     trained, frozen = (sum(p.numel() for p in model.parameters() if p.requires_grad is flag) for flag in (True, False))
     session.progress.say(f"{trained:,} parameters to train, {frozen:,} frozen; {len(examples):,} sentence pairs")

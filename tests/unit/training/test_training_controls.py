@@ -321,7 +321,11 @@ def trainer(folder: Path, stores, updates: int, cooldown: int = 0, **settings: o
     step = DocumentStepConfig(updates=updates, batch_tokens=300, warmup=2, checkpoint_every=1, cooldown=cooldown)
     device = torch.device("cpu")
     session = Session(Recipe(seed=1, document=step), None, folder, device, Group(), Progress(quiet=True))
-    return Trainer(session, "document", model, examples, Stream(examples, 300, 1), SETTINGS | settings, None)
+
+    def settings_at(update: int) -> dict[str, object]:
+        return SETTINGS | settings | {"step.cooldown": step.cooling(update)}
+
+    return Trainer(session, "document", model, examples, Stream(examples, 300, 1), settings_at, None)
 
 
 def forget(folder: Path, *names: str) -> None:
