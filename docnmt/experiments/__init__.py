@@ -1,1 +1,2 @@
-"""The tables of the paper as code: what they compare, how it is trained, what came out."""
+"""The paper's tables for a recipe: rows (tables), trainings (runs), what they are worth (scores) and cost (timing); the
+command (job), its results and their report."""

@@ -1,6 +1,6 @@
 """What training and decoding take: estimates before there is a model, words a second of those that are trained.
 
-Everything here rests on one stopwatch, `Updates.seconds`: forward and backward through one batch, as training does it.
+Everything here rests on one stopwatch: forward and backward through a batch, as training does it.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from docnmt.training.loop import keep_freed_memory
 from docnmt.training.two_step import settled
 
 
-class Updates:
-    """A model that is trained: what is frozen, on which device, in which precision."""
+class Stopwatch:
+    """Times a model as training has it: what is frozen, on which device, in which precision."""
 
     def __init__(self, model: TranslationModel, recipe: Recipe, frozen: bool):
         self.device = choose_device(recipe.hardware.device)
@@ -191,10 +191,10 @@ class Estimates:
 
     def _sentence_seconds(self, recipe: Recipe, context: ContextConfig, frozen: bool) -> Range | None:
         """A sentence of the usual length, at the rates that batches of short, usual and long ones have."""
-        training = Updates(self.shape.build(recipe, context), recipe, frozen)
+        stopwatch = Stopwatch(self.shape.build(recipe, context), recipe, frozen)
 
         def seconds_a_token(sentences: Sentences) -> float:
-            return training.seconds(sentences.batch(training.device)) / (sentences.tokens * sentences.count)
+            return stopwatch.seconds(sentences.batch(stopwatch.device)) / (sentences.tokens * sentences.count)
 
         usual = self.shape.sentences(recipe, context)
         samples = [self.shape.longer(length).sentences(recipe, context) for length in LENGTHS]
@@ -271,21 +271,21 @@ def cost_of(recipe: Recipe, step: str) -> Cost:
         source, target = (len(Subwords.load(model)) for model in given)
         shape = replace(shape, source_vocabulary=source, target_vocabulary=target)
     frozen = step == "document" and recipe.document.freeze and recipe.document.start_from != NOTHING
-    training = Updates(shape.build(recipe, context), recipe, frozen)
-    trained = [parameter for parameter in training.model.parameters() if parameter.requires_grad]
+    stopwatch = Stopwatch(shape.build(recipe, context), recipe, frozen)
+    trained = [parameter for parameter in stopwatch.model.parameters() if parameter.requires_grad]
     optimizer = torch.optim.Adam(trained, lr=1e-9, fused=True)
     sentences, peaks = shape.sentences(recipe, context), []
     for tokens in (config.batch_tokens // 2, config.batch_tokens):
         started = time.perf_counter()
         for _ in range(config.accumulation):
-            training.seconds(sentences.batch(training.device, tokens), config.smoothing)
+            stopwatch.seconds(sentences.batch(stopwatch.device, tokens), config.smoothing)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
-        peaks.append(_peak(training.device))
+        peaks.append(_peak(stopwatch.device))
         seconds = time.perf_counter() - started
     more = 2 * (peaks[1] - peaks[0]) / config.batch_tokens
     count = sum(parameter.numel() for parameter in trained)
-    return Cost(count, sum(p.numel() for p in training.model.parameters()) - count, seconds, peaks[1], more)
+    return Cost(count, sum(p.numel() for p in stopwatch.model.parameters()) - count, seconds, peaks[1], more)
 
 
 def _peak(device: torch.device) -> int:
@@ -335,7 +335,7 @@ class _Training:
 
     def __init__(self, run: Run, path: Path, prepared: Prepared):
         loaded = load_model(path, choose_device(run.recipe.hardware.device))
-        self.updates = Updates(loaded.model, run.recipe, run.frozen)
+        self.stopwatch = Stopwatch(loaded.model, run.recipe, run.frozen)
         rule = loaded.card.rule(loaded.source, None, loaded.target) if run.step == "document" else None
         self.examples = Examples([prepared.documents], loaded.source, loaded.target, rule)
         stream = Stream(self.examples, getattr(run.recipe, run.step).batch_tokens, run.recipe.seed)
@@ -349,8 +349,8 @@ class _Training:
         tokens, started = 0, time.perf_counter()
         for rows in itertools.islice(self.batches, BATCHES):
             tokens += int(self.examples.own_lengths[rows].sum())
-            self.updates.seconds(self.examples.batch(rows.tolist(), self.updates.device))
-            self.updates.model.zero_grad()
+            self.stopwatch.seconds(self.examples.batch(rows.tolist(), self.stopwatch.device))
+            self.stopwatch.model.zero_grad()
         return tokens * self.words_a_token / (time.perf_counter() - started)
 
 

@@ -1,1 +1,1 @@
-"""The training loop, the two steps, checkpoints, validation, data parallel."""
+"""Section 2.4 of the paper: two steps, each a loop with checkpoints and validation; what identifies a run."""
