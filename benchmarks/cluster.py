@@ -23,7 +23,7 @@ from docnmt.base.files import owner_of
 from docnmt.base.progress import Progress
 from docnmt.config import Recipe, from_table
 from docnmt.demo import write_demo_corpus
-from docnmt.experiments.job import Lab, experiment, open_lab, runs_of
+from docnmt.experiments.job import Lab, make_experiment, open_lab, runs_of
 from docnmt.experiments.ray_pool import Places, train_on
 from docnmt.experiments.runs import train_here
 
@@ -53,13 +53,13 @@ def recipe_for(folder: Path, output: str, updates: int) -> Recipe:
 
 
 def lab_for(recipe: Recipe) -> Lab:
-    return open_lab(experiment(recipe, TABLES), Progress(quiet=True))
+    return open_lab(make_experiment(recipe, TABLES), Progress(quiet=True))
 
 
 def hashes(lab: Lab) -> dict[str, str]:
     """Of the weights and the record of every run."""
     found = {}
-    for run in runs_of(lab.asked):
+    for run in runs_of(lab.experiment):
         for path in (lab.store.model(run) / "weights.safetensors", lab.store.model(run).parent / "metrics.jsonl"):
             found[f"{run.name}/{path.name}"] = hashlib.sha256(path.read_bytes()).hexdigest()
     return found
@@ -67,7 +67,7 @@ def hashes(lab: Lab) -> dict[str, str]:
 
 def kill_each_once(lab: Lab, until: threading.Event, killed: list[str]) -> None:
     """The process of each document step, once it has a checkpoint."""
-    runs = [run for run in runs_of(lab.asked) if run.step == "document"]
+    runs = [run for run in runs_of(lab.experiment) if run.step == "document"]
     while not until.wait(0.1):
         for run in runs:
             folder = lab.store.folder(run) / run.step
@@ -88,22 +88,22 @@ def main() -> None:
         write_demo_corpus(folder / "corpus", 300, seed=1)
         alone = lab_for(recipe_for(folder, "alone", options.updates))
         started = time.monotonic()
-        train_here(alone.store, runs_of(alone.asked), alone.progress)
+        train_here(alone.store, runs_of(alone.experiment), alone.progress)
         sequential = time.monotonic() - started
-        print(f"one after another: {len(runs_of(alone.asked))} runs in {sequential:.1f} s", flush=True)
+        print(f"one after another: {len(runs_of(alone.experiment))} runs in {sequential:.1f} s", flush=True)
 
         small = {"object_store_memory": 80 * 2**20}
         cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False, **small})
         for _ in range(2):
             cluster.add_node(num_cpus=1, **small)
         connect(cluster.address)
-        shared = lab_for(replace(alone.asked.recipe, output=str(folder / "shared")))
+        shared = lab_for(replace(alone.experiment.recipe, output=str(folder / "shared")))
         done, killed = threading.Event(), []
         watch = threading.Thread(target=kill_each_once, args=(shared, done, killed), daemon=True)
         if options.kill:
             watch.start()
         started = time.monotonic()
-        train_on(cluster.address, shared.store, runs_of(shared.asked), Places(Need(1)), shared.progress)
+        train_on(cluster.address, shared.store, runs_of(shared.experiment), Places(Need(1)), shared.progress)
         seconds = time.monotonic() - started
         done.set()
         same = hashes(alone) == hashes(shared)

@@ -75,15 +75,15 @@ def run_tables(options: argparse.Namespace) -> None:
     console, progress = Console(), Progress()
     recipe = recipe_of(options)
     set_threads(recipe.hardware.threads)  # for what is timed, too
-    asked = job.experiment(recipe, options.only or job.PAPER, options.seeds, options.compare)
+    experiment = job.make_experiment(recipe, options.only or job.PAPER, options.seeds, options.compare)
     if options.status:
-        job.status(asked, progress, max(1, int(options.gpus or 1))).print(console)
+        job.status(experiment, progress, max(1, int(options.gpus or 1))).print(console)
         return
     written = [path for path in (options.json, options.markdown, options.latex, options.html) if path]
     if options.dry_run:
         if written:
             raise DocnmtError(f"--dry-run makes no table to write to {written[0]}\n  Leave one of the two out.")
-        job.dry_run(asked, console)
+        job.dry_run(experiment, console)
         return
     from docnmt.experiments import report
     from docnmt.experiments.results import results
@@ -97,11 +97,13 @@ def run_tables(options: argparse.Namespace) -> None:
 
         connect(options.on)
         places = Places.of(options.cpus, options.gpus)
-        lab = job.open_lab(asked, progress, places.processes)
+        lab = job.open_lab(experiment, progress, places.processes)
         job.plan(lab).print(console)
-        train_on(options.on, lab.store, job.runs_of(asked), places, progress, lambda run: job.sets_of(asked, run))
+        train_on(
+            options.on, lab.store, job.runs_of(experiment), places, progress, lambda run: job.sets_of(experiment, run)
+        )
     else:
-        lab = job.open_lab(asked, progress)
+        lab = job.open_lab(experiment, progress)
         job.plan(lab).print(console)
         job.train(lab)
     tables = []

@@ -1,6 +1,6 @@
 """`docnmt tables`, up to the results: what is asked for, which runs that needs, how long they take, training them.
 
-An `Experiment` is what is asked for, looked through before hours are spent on it; a `Lab` is the same with its data
+An `Experiment` is what is asked for, checked before hours are spent on it; a `Lab` is an experiment with its data
 prepared and its test sets read.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -61,7 +61,7 @@ class Experiment:
     pairs: Sequence[Pair]
 
 
-def experiment(
+def make_experiment(
     recipe: Recipe, names: Sequence[str], seeds: int = 1, compare: Iterable[Sequence[str]] = ()
 ) -> Experiment:
     """`compare` has pairs of rows, by name."""
@@ -94,19 +94,21 @@ def experiment(
     return Experiment(recipe, names, systems, tables, asked_pairs(rows, compare))
 
 
-def runs_of(asked: Experiment) -> list[Run]:
+def runs_of(experiment: Experiment) -> list[Run]:
     """All that its tables need, in an order in which they can be trained."""
     # The recipe's own model is what controls, efficiency, examples and plots are about, in a table's row or not.
-    own = [asked.systems.sentence()[0], asked.systems.document()[0]]
-    compared = [run for row in all_systems(asked.systems) for run in row.runs] if SYSTEMS in asked.names else []
-    return all_needed([*own, *needed_by(list(asked.tables.values())), *compared])
+    own = [experiment.systems.sentence()[0], experiment.systems.document()[0]]
+    compared = (
+        [run for row in all_systems(experiment.systems) for run in row.runs] if SYSTEMS in experiment.names else []
+    )
+    return all_needed([*own, *needed_by(list(experiment.tables.values())), *compared])
 
 
-def sets_of(asked: Experiment, run: Run) -> tuple[str, ...]:
+def sets_of(experiment: Experiment, run: Run) -> tuple[str, ...]:
     """What the tables want translated by a run: whoever trains it does that, too, so that scoring is shared out."""
     in_rows = {
         table.on_dev
-        for table in asked.tables.values()
+        for table in experiment.tables.values()
         for row in (*table.rows, Row((), table.baseline))
         if run in (*row.runs, *row.baseline)
     }
@@ -172,7 +174,7 @@ def _find(rows: Rows, name: str) -> tuple[Run, ...]:
 class Lab:
     """An experiment with all that its tables are made of."""
 
-    asked: Experiment
+    experiment: Experiment
     prepared: Prepared
     store: RunStore
     scoreboard: Scoreboard
@@ -181,22 +183,22 @@ class Lab:
     progress: Progress
 
 
-def open_lab(asked: Experiment, progress: Progress, processes: int = 1) -> Lab:
+def open_lab(experiment: Experiment, progress: Progress, processes: int = 1) -> Lab:
     """Prepares the data for runs in so many processes each."""
-    recipe = asked.recipe
+    recipe = experiment.recipe
     # What cannot be read or measured is found now, before hours of training.
     metric = metric_of(recipe)
     _check_documents(recipe)
-    parts, questions = parts_of(recipe), questions_of(asked)
+    parts, questions = parts_of(recipe), questions_of(experiment)
     prepared = prepare(recipe, progress)
-    if asked.tables and prepared.documents.card["documents"] < 2:
+    if experiment.tables and prepared.documents.card["documents"] < 2:
         raise DocnmtError(
             "data.documents is a single document: the controls take contexts from others\n"
             "  Mark where documents begin: see docs/formats.md."
         )
     store = RunStore(recipe, data_keys(prepared.stores), progress, processes)
     board = Scoreboard(store, Translations(recipe, progress), metric)
-    return Lab(asked, prepared, store, board, parts, questions, progress)
+    return Lab(experiment, prepared, store, board, parts, questions, progress)
 
 
 def _check_documents(recipe: Recipe) -> None:
@@ -204,16 +206,16 @@ def _check_documents(recipe: Recipe) -> None:
         raise DocnmtError("the tables need parallel documents\n  Set data.documents in the recipe.")
 
 
-def questions_of(asked: Experiment) -> list[Item]:
+def questions_of(experiment: Experiment) -> list[Item]:
     """The recipe's contrastive set, which one table alone asks for."""
-    data, path = asked.recipe.data, asked.recipe.evaluation.contrastive
-    wanted = path and SYSTEMS in asked.names
+    data, path = experiment.recipe.data, experiment.recipe.evaluation.contrastive
+    wanted = path and SYSTEMS in experiment.names
     return read_set(path, languages=(data.source_language, data.target_language)) if wanted else []
 
 
 def plan(lab: Lab) -> Table:
     """Every run, how far it is and how long the rest will take."""
-    return planned({run: lab.store.status(run) for run in runs_of(lab.asked)}, Estimates(Shape.of(lab.prepared)))
+    return planned({run: lab.store.status(run) for run in runs_of(lab.experiment)}, Estimates(Shape.of(lab.prepared)))
 
 
 def planned(runs: Mapping[Run, RunStatus], estimates: Estimates) -> Table:
@@ -242,16 +244,16 @@ def train(lab: Lab) -> None:
     """Trains what is missing in this process, and translates with it."""
 
     def translate(run: Run) -> None:
-        for name in sets_of(lab.asked, run):
+        for name in sets_of(lab.experiment, run):
             lab.scoreboard.texts(run, getattr(lab.parts, name).test)
 
-    train_here(lab.store, runs_of(lab.asked), lab.progress, then=translate)
+    train_here(lab.store, runs_of(lab.experiment), lab.progress, then=translate)
 
 
-def status(asked: Experiment, progress: Progress, processes: int = 1) -> Table:
+def status(experiment: Experiment, progress: Progress, processes: int = 1) -> Table:
     """How far every run is and who trains it, from what lies on disk; prepares nothing and waits for nobody."""
-    data = data_keys(prepared_stores(asked.recipe))
-    return status_table(RunStore(asked.recipe, data, progress, processes), runs_of(asked))
+    data = data_keys(prepared_stores(experiment.recipe))
+    return status_table(RunStore(experiment.recipe, data, progress, processes), runs_of(experiment))
 
 
 # ---- --dry-run: the models built, a sample of the data read, the time estimated ----
@@ -259,9 +261,9 @@ def status(asked: Experiment, progress: Progress, processes: int = 1) -> Table:
 SAMPLE = 3  # documents
 
 
-def dry_run(asked: Experiment, console: Console) -> list[Table]:
+def dry_run(experiment: Experiment, console: Console) -> list[Table]:
     """Trains nothing and writes nothing; works before the data is there, too."""
-    recipe, runs, shape = asked.recipe, runs_of(asked), Shape.expected(asked.recipe)
+    recipe, runs, shape = experiment.recipe, runs_of(experiment), Shape.expected(experiment.recipe)
     metric_of(recipe)
     _check_documents(recipe)
     # What `open_lab` would find wrong, as far as the files are there.
@@ -269,19 +271,22 @@ def dry_run(asked: Experiment, console: Console) -> list[Table]:
     if recipe.data.dev and recipe.data.test and "dev" not in missing and "test" not in missing:
         parts_of(recipe)
     if Path(recipe.evaluation.contrastive).exists():
-        questions_of(asked)
+        questions_of(experiment)
     tables = []
-    for make in (lambda: data_table(recipe), lambda: model_table(runs, shape), lambda: _undone(asked, runs, shape)):
-        tables.append(make())
-        tables[-1].print(console)
+    for table in _overview(recipe, runs, shape):
+        table.print(console)
         console.print()
+        tables.append(table)
     return tables
 
 
-def _undone(asked: Experiment, runs: list[Run], shape: Shape) -> Table:
+def _overview(recipe: Recipe, runs: list[Run], shape: Shape) -> Iterator[Table]:
+    """One after another, as some take a while."""
+    yield data_table(recipe)
+    yield model_table(runs, shape)
     table = planned({run: RunStatus(0, False) for run in runs}, Estimates(shape))
-    table.notes.append(f"On this machine ({choose_device(asked.recipe.hardware.device)}), if nothing is done yet.")
-    return table
+    table.notes.append(f"On this machine ({choose_device(recipe.hardware.device)}), if nothing is done yet.")
+    yield table
 
 
 def missing_files(recipe: Recipe) -> list[tuple[str, str]]:

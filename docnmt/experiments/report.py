@@ -196,7 +196,7 @@ FEWEST = 20  # sentences in a bin, to say anything about it
 
 
 def write_report(path: Path, lab: Lab, tables: Sequence[Table]) -> None:
-    data, documents, seeds = lab.asked.recipe.data, lab.prepared.documents, len(lab.asked.systems.seeds)
+    data, documents, seeds = lab.experiment.recipe.data, lab.prepared.documents, len(lab.experiment.systems.seeds)
     lead = (
         f"{data.source_language} to {data.target_language}, {documents.pairs:,} sentence pairs in "
         f"{documents.card['documents']:,} documents and {lab.prepared.sentences.pairs:,} more sentence pairs. Figures "
@@ -209,7 +209,7 @@ def write_report(path: Path, lab: Lab, tables: Sequence[Table]) -> None:
     parts += ["<h2>Learning curves</h2>", learning_curves(lab)]
     parts += ["<h2>Where the gain comes from</h2>", *gains(lab)]
     parts += ["<h2>How far the gates are open</h2>", gates(lab), "<h2>Runs</h2>", plan(lab)]
-    write_page(path, page(f"docnmt tables: {Path(lab.asked.recipe.output).name}", parts))
+    write_page(path, page(f"docnmt tables: {Path(lab.experiment.recipe.output).name}", parts))
     lab.progress.say(f"report: {path}")
 
 
@@ -219,7 +219,7 @@ def _validations(lab: Lab, run: Run, value: str) -> list[tuple[float, float]]:
 
 
 def learning_curves(lab: Lab) -> str:
-    systems, plots = lab.asked.systems, []
+    systems, plots = lab.experiment.systems, []
     document = systems.document()[0]
     first = _validations(lab, systems.sentence()[0], "loss")
     if first:
@@ -262,10 +262,10 @@ def gains(lab: Lab) -> list[str]:
 
 def _gain_figure(lab: Lab, title: str, x: str, masks: dict[str, NDArray[np.bool_]]) -> str:
     metric, whole = lab.scoreboard.metric, lab.parts.whole
-    base, documents = lab.scoreboard.rows(lab.asked.systems.sentence()[0], whole)
-    systems = {"document model": lab.asked.systems.document()[0]}
+    base, documents = lab.scoreboard.rows(lab.experiment.systems.sentence()[0], whole)
+    systems = {"document model": lab.experiment.systems.document()[0]}
     for contexts in CONTROLS:
-        control = lab.asked.systems.control(contexts)[0]
+        control = lab.experiment.systems.control(contexts)[0]
         if lab.store.status(control).finished:
             systems[f"control: {CONTROLS[contexts]} context"] = control
     table = Table(title, (Column(x, text=True), Column("sentences"), *(Column(name) for name in systems)))
@@ -289,9 +289,9 @@ def _gain_figure(lab: Lab, title: str, x: str, masks: dict[str, NDArray[np.bool_
 
 
 def gates(lab: Lab) -> str:
-    if lab.asked.recipe.context.connection != "gate":
+    if lab.experiment.recipe.context.connection != "gate":
         return "<p>This recipe has residual connections instead of gates.</p>"
-    translator = load(lab.store.model(lab.asked.systems.document()[0]), lab.asked.recipe.hardware.device)
+    translator = load(lab.store.model(lab.experiment.systems.document()[0]), lab.experiment.recipe.hardware.device)
     shares = gate_by_layer(translator, lab.parts.whole.test.documents)
     table = Table("Context let in by each layer's gate", (Column("layer", text=True), Column("1 - lambda")))
     for name, share in shares.items():

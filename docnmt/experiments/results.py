@@ -26,8 +26,8 @@ from docnmt.experiments.timing import Speed, measure, setting
 
 def results(lab: Lab) -> Iterator[Table]:
     """One after another, as some take a while."""
-    asked = lab.asked
-    for name in asked.names:
+    experiment = lab.experiment
+    for name in experiment.names:
         if name == job.EFFICIENCY:
             yield _efficiency(lab)
         elif name == job.EXAMPLE:
@@ -35,9 +35,9 @@ def results(lab: Lab) -> Iterator[Table]:
         elif name == job.SYSTEMS:
             yield _systems(lab)
         else:
-            yield filled_in(asked.tables[name], lab.parts, lab.scoreboard)
-    if asked.pairs:
-        yield pairs_table(asked.pairs, lab.parts, lab.scoreboard)
+            yield filled_in(experiment.tables[name], lab.parts, lab.scoreboard)
+    if experiment.pairs:
+        yield pairs_table(experiment.pairs, lab.parts, lab.scoreboard)
 
 
 def shown(difference: Difference | None) -> tuple[str, str, str]:
@@ -167,7 +167,7 @@ def _speeds(lab: Lab, runs: Mapping[str, Run]) -> dict[str, Speed]:
 
 
 def _efficiency(lab: Lab) -> Table:
-    systems = lab.asked.systems
+    systems = lab.experiment.systems
     speeds = _speeds(lab, {"Transformer": systems.sentence()[0], "this work": systems.document()[0]})
     headings = ("Training", "Decoding")
     columns = (
@@ -184,16 +184,16 @@ def _efficiency(lab: Lab) -> Table:
     both = "this work / Transformer"
     table.add(both, *shares, *EFFICIENCY[both], rule=True)
     table.notes += [
-        f"Ours: {setting(lab.asked.recipe)}",
+        f"Ours: {setting(lab.experiment.recipe)}",
         "The paper's: Tesla P40 GPUs, four for training and one for decoding; its shares follow from its figures.",
     ]
     return table
 
 
 def _example(lab: Lab) -> Table:
-    systems, test = lab.asked.systems, lab.parts.whole.test
+    systems, test = lab.experiment.systems, lab.parts.whole.test
     plain, informed = (lab.scoreboard.texts(runs[0], test) for runs in (systems.sentence(), systems.document()))
-    return examples_table(find_examples(test, plain, informed, lab.asked.recipe.context.spec))
+    return examples_table(find_examples(test, plain, informed, lab.experiment.recipe.context.spec))
 
 
 # ---- all systems: what they gain, what is left with shuffled contexts, what only context can tell, what they cost ----
@@ -235,7 +235,7 @@ def _from_another_document(item: Item, items: Sequence[Item], generator: random.
 
 
 def _systems(lab: Lab) -> Table:
-    board, whole, rows = lab.scoreboard, lab.parts.whole, all_systems(lab.asked.systems)
+    board, whole, rows = lab.scoreboard, lab.parts.whole, all_systems(lab.experiment.systems)
     measured = _measured(lab, rows)
     headings = list(measured[0].accuracy)
     name = board.metric.name
@@ -264,7 +264,7 @@ def _systems(lab: Lab) -> Table:
 
 
 def _measured(lab: Lab, rows: Sequence[Row]) -> list[Measured]:
-    recipe, items = lab.asked.recipe, lab.questions
+    recipe, items = lab.experiment.recipe, lab.questions
     foreign = with_foreign_contexts(items, recipe.seed) if items else []
     looked_at = []
     for row in lab.progress.track(rows, "judge systems", total=len(rows), unit="systems"):
@@ -306,7 +306,7 @@ def _figures(row: Row, found: Measured) -> dict[str, Any]:
 
 
 def _systems_notes(lab: Lab, measured: Sequence[Measured]) -> list[str]:
-    recipe, test, metric = lab.asked.recipe, lab.parts.whole.test, lab.scoreboard.metric
+    recipe, test, metric = lab.experiment.recipe, lab.parts.whole.test, lab.scoreboard.metric
     notes = [
         *signature_notes([metric]),
         f"{gain_word(metric).capitalize()} over the system's own base on {len(test.documents):,} "

@@ -10,7 +10,7 @@ from docnmt.base.errors import DocnmtError
 from docnmt.config import DocumentStepConfig, EvaluationConfig, Recipe, SentenceStepConfig
 from docnmt.evaluation.contrastive_items import Item
 from docnmt.experiments.job import SYSTEMS as ALL_SYSTEMS
-from docnmt.experiments.job import experiment, questions_of
+from docnmt.experiments.job import make_experiment, questions_of
 from docnmt.experiments.results import with_foreign_contexts
 from docnmt.experiments.tables import Systems, all_systems
 from docnmt.systems import SYSTEMS
@@ -88,10 +88,10 @@ def test_a_set_of_one_document_is_refused():
 
 
 def test_without_a_contrastive_set_there_are_no_questions():
-    assert questions_of(experiment(RECIPE, [ALL_SYSTEMS])) == []
+    assert questions_of(make_experiment(RECIPE, [ALL_SYSTEMS])) == []
 
 
 def test_a_contrastive_set_that_is_not_there_is_found_before_training(tmp_path):
     recipe = replace(RECIPE, evaluation=EvaluationConfig(contrastive=str(tmp_path / "none.jsonl")))
     with pytest.raises(DocnmtError, match=r"none\.jsonl"):
-        questions_of(experiment(recipe, [ALL_SYSTEMS]))
+        questions_of(make_experiment(recipe, [ALL_SYSTEMS]))

@@ -12,7 +12,7 @@ from docnmt.base.errors import DocnmtError
 from docnmt.base.lines import CorpusFiles
 from docnmt.base.progress import spoken
 from docnmt.config import DataConfig, EvaluationConfig, Recipe
-from docnmt.experiments.job import data_table, dry_run, experiment, missing_files, model_table, planned
+from docnmt.experiments.job import data_table, dry_run, make_experiment, missing_files, model_table, planned
 from docnmt.experiments.runs import RunStatus
 from docnmt.experiments.timing import Estimates, Shape
 from docnmt.recipes import load_recipe
@@ -114,7 +114,7 @@ def test_a_dry_run_shows_data_models_and_time_and_writes_nothing(tmp_path):
         data=DataConfig(documents=(CorpusFiles(str(tmp_path / "gone.tsv")),), dev=(), test=()),
     )
     console = Console(file=io.StringIO(), width=160)
-    tables = dry_run(experiment(recipe, ("gating",), 2), console)
+    tables = dry_run(make_experiment(recipe, ("gating",), 2), console)
     assert [table.title for table in tables] == ["Data", "Models", "Runs"]
     shown = console.file.getvalue()
     assert "not there" in shown and "gating-residual" in shown and "cpu" in shown
@@ -135,7 +135,7 @@ def test_a_dry_run_finds_what_the_run_would_stop_at(evaluation, message, tmp_pat
     files = (CorpusFiles(str(pairs)),)
     recipe = replace(SMALL, data=DataConfig(documents=files, dev=files, test=files), evaluation=evaluation)
     with pytest.raises(DocnmtError, match=message):
-        dry_run(experiment(recipe, ("gating",)), Console(file=io.StringIO()))
+        dry_run(make_experiment(recipe, ("gating",)), Console(file=io.StringIO()))
 
 
 def test_a_contrastive_set_that_is_missing_is_said(tmp_path):

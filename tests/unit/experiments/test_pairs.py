@@ -10,7 +10,7 @@ import pytest
 from docnmt.base.errors import DocnmtError
 from docnmt.document import ParallelDocument
 from docnmt.evaluation.metrics import make_metric
-from docnmt.experiments.job import CLAIMS, Experiment, experiment, labelled, runs_of
+from docnmt.experiments.job import CLAIMS, Experiment, labelled, make_experiment, runs_of
 from docnmt.experiments.results import pairs_table
 from docnmt.experiments.scores import Part, Parts, Scoreboard, TestSet, metric_of
 from docnmt.experiments.tables import Row, Systems
@@ -18,7 +18,7 @@ from tests.unit.experiments.test_tables import RECIPE, Told, some_parts
 
 
 def asked(*names: str, compare: tuple[tuple[str, str], ...] = ()) -> Experiment:
-    return experiment(RECIPE, names, 1, compare)
+    return make_experiment(RECIPE, names, 1, compare)
 
 
 def compared(made: Experiment) -> list[tuple[str, str]]:

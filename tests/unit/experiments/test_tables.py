@@ -17,7 +17,7 @@ from docnmt.document import ParallelDocument
 from docnmt.evaluation.metrics import make_metric
 from docnmt.evaluation.significance import Difference, Interval
 from docnmt.evaluation.test_sets import TestSet
-from docnmt.experiments.job import NAMES, Experiment, experiment, runs_of, sets_of
+from docnmt.experiments.job import NAMES, Experiment, make_experiment, runs_of, sets_of
 from docnmt.experiments.results import filled_in
 from docnmt.experiments.runs import Run, all_needed
 from docnmt.experiments.scores import Part, Parts, Score
@@ -471,7 +471,7 @@ def test_a_recipe_without_other_sentence_pairs_says_why_rows_repeat():
 
 
 def asked(recipe: Recipe = RECIPE, names: tuple[str, ...] = NAMES, seeds: int = 1) -> Experiment:
-    return experiment(recipe, names, seeds)
+    return make_experiment(recipe, names, seeds)
 
 
 def test_an_experiment_needs_what_its_tables_need():
