@@ -96,12 +96,12 @@ def make_experiment(
 
 def runs_of(experiment: Experiment) -> list[Run]:
     """All that its tables need, in an order in which they can be trained."""
+    systems = experiment.systems
     # The recipe's own model is what controls, efficiency, examples and plots are about, in a table's row or not.
-    own = [experiment.systems.sentence()[0], experiment.systems.document()[0]]
-    compared = (
-        [run for row in all_systems(experiment.systems) for run in row.runs] if SYSTEMS in experiment.names else []
-    )
-    return all_needed([*own, *needed_by(list(experiment.tables.values())), *compared])
+    runs = [systems.sentence()[0], systems.document()[0], *needed_by(list(experiment.tables.values()))]
+    if SYSTEMS in experiment.names:
+        runs += [run for row in all_systems(systems) for run in row.runs]
+    return all_needed(runs)
 
 
 def sets_of(experiment: Experiment, run: Run) -> tuple[str, ...]:
