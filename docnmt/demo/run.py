@@ -139,7 +139,7 @@ def _with_corpus(recipe: Recipe, folder: Path) -> Recipe:
     def here(path: str) -> str:
         return str(folder / Path(path).name)
 
-    roles = {
+    roles: dict[str, Any] = {
         role: tuple(replace(files, path=here(files.path)) for files in getattr(recipe.data, role))
         for role in ("documents", "sentences", "dev", "test")
     }

@@ -42,7 +42,7 @@ class Translations:
             title = re.sub(r"[^\w.-]+", "-", test.title)
             path = model.parent / "translations" / f"{title}.{contexts}.json"
             decoding = asdict(replace(self.recipe.decoding, batch_tokens=1))  # the size of batches changes nothing
-            key = [model_key(model), test.key, decoding]
+            key: list[object] = [model_key(model), test.key, decoding]
             texts = _read(path, key)
             if texts is None:
                 with owned(path.parent, wait=self.progress.say):  # whoever else wants it waits

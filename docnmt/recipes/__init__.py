@@ -123,7 +123,8 @@ def resolve_paths(recipe: Recipe, folder: Path) -> Recipe:
         return os.path.normpath(folder / path) if path else ""
 
     def corpus(files: CorpusFiles) -> CorpusFiles:
-        return replace(files, **{name: at(getattr(files, name)) for name in CORPUS_PATHS})
+        paths: dict[str, Any] = {name: at(getattr(files, name)) for name in CORPUS_PATHS}
+        return replace(files, **paths)
 
     for key in PATHS:
         section, _, name = key.rpartition(".")
