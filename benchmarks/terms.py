@@ -35,12 +35,11 @@ from docnmt.base.lines import CorpusFiles
 from docnmt.base.progress import Progress
 from docnmt.base.report import Column, Table
 from docnmt.corpus.read import read_corpus
-from docnmt.decoding import binding
+from docnmt.decoding import terms as binding
 from docnmt.decoding import translator as decoding
 from docnmt.decoding.alignment import Links, align
-from docnmt.decoding.binding import substitute
 from docnmt.decoding.phrases import Phrase, missing
-from docnmt.decoding.terms import Glossary
+from docnmt.decoding.terms import Glossary, substitute
 from docnmt.decoding.units import Unit, batches
 from docnmt.document import ParallelDocument
 from docnmt.evaluation.context_gain import MeanOfTokens

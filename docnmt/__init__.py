@@ -21,9 +21,9 @@ from docnmt.version import __version__
 
 if TYPE_CHECKING:
     from docnmt.decoding.files import translate_file
-    from docnmt.decoding.results import Options, SentenceScore, TranslatedDocument, TranslatedSentence
+    from docnmt.decoding.scoring import SentenceScore
     from docnmt.decoding.terms import Glossary
-    from docnmt.decoding.translator import Translator, load
+    from docnmt.decoding.translator import Options, TranslatedDocument, TranslatedSentence, Translator, load
 
 __all__ = [
     "BadInput",
@@ -46,9 +46,9 @@ __all__ = [
 def __getattr__(name: str) -> object:
     # torch takes seconds to import: only those who load a model pay for it
     if name in __all__:
-        from docnmt.decoding import files, results, terms, translator
+        from docnmt.decoding import files, scoring, terms, translator
 
-        for module in (translator, results, terms, files):
+        for module in (translator, scoring, terms, files):
             if hasattr(module, name):
                 return getattr(module, name)
     raise AttributeError(f"module 'docnmt' has no attribute {name!r}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from types import SimpleNamespace
 
-from docnmt.decoding.results import Options, TranslatedDocument, TranslatedSentence
+from docnmt.decoding.translator import Options, TranslatedDocument, TranslatedSentence
 from docnmt.document import ContextSpec
 
 

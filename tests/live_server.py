@@ -13,11 +13,10 @@ from typing import Any
 
 import uvicorn
 
-from docnmt.serving.connections import PatientProtocol
-from docnmt.serving.downloads import Downloads
 from docnmt.serving.pool import Pool
 from docnmt.serving.requests import Detector
-from docnmt.serving.server import listen, make_app, settle
+from docnmt.serving.server import PatientProtocol, listen, make_app, settle
+from docnmt.serving.uploads import Downloads
 from docnmt.serving.web import Settings
 from tests.serving_fakes import FakeModels, load_telling
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from starlette.testclient import TestClient
 
-from docnmt.serving.downloads import Downloads
 from docnmt.serving.requests import Detector
 from docnmt.serving.server import make_app
+from docnmt.serving.uploads import Downloads
 from docnmt.serving.web import Settings
 from tests.builders import subwords
 from tests.serving_fakes import PoolHere

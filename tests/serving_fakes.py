@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from docnmt.base.errors import DocnmtError
-from docnmt.decoding.results import TranslatedDocument, TranslatedSentence
 from docnmt.decoding.terms import TermCheck
-from docnmt.document import NO_CONTEXT, ContextSpec, Document
-from docnmt.serving.excerpts import one_by_one, translate_excerpts
+from docnmt.decoding.translator import TranslatedDocument, TranslatedSentence
+from docnmt.document import NO_CONTEXT, ContextSpec
 from docnmt.serving.metrics import Metrics
-from docnmt.serving.models import ModelInfo, info_of
+from docnmt.serving.pool import translate_batch
+from docnmt.serving.worker import ModelInfo, info_of
 from tests.fake_translator import Fake
 
 
@@ -35,14 +35,8 @@ class Telling(Fake):
         super().__init__(str.upper, languages, remembers=remembers)
         self.terms = TermCheck()
 
-    def translate_documents(self, documents, context_from=None, *, previous=(), options=None):
+    def translate_documents(self, documents, context_from=None, *, options=None):
         how = options or self.options
-        if previous:
-            documents = [Document(document.id, (*[""] * len(previous), *document.sentences)) for document in documents]
-            context_from = [Document("", (*previous, *other.sentences)) for other in context_from]
-            for found in self.translate_documents(documents, context_from, options=options):
-                yield TranslatedDocument(found.id, found.sentences[len(previous) :])
-            return
         documents = list(documents)
         for number, document in enumerate(documents):
             around = (document if context_from is None else context_from[number]).sentences
@@ -133,14 +127,13 @@ class PoolHere:
         self.default, self.metrics, self.alive, self.seconds = next(iter(self.models)), Metrics(), 1, 60
         self.before: Callable[[], Any] = lambda: None  # called before anything is done
 
-    async def translate(
-        self, sentences, *, previous=(), model=None, context=True, nbest=1, glossary=None, deadline=None
-    ):
+    async def translate(self, document, *, model=None, context=True, nbest=1, glossary=None, deadline=None):
         self.before()
-        excerpts = list(one_by_one(sentences, ContextSpec(2, 0) if context else NO_CONTEXT, previous))
-        found = translate_excerpts(self.translators[model or self.default], excerpts, context, min(nbest, 8), glossary)
-        for place in reversed(range(len(sentences))):
-            yield place, found[place][0]
+        excerpts = list(document.one_by_one(ContextSpec(2, 0) if context else NO_CONTEXT))
+        translator = self.translators[model or self.default]
+        for found in reversed(translate_batch(translator, excerpts, context, min(nbest, 8), glossary)):
+            for each in found.items():
+                yield each
 
     async def call(self, function, *arguments, model=None, deadline=None, long=False):
         self.before()

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from itertools import tee
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from docnmt.base.errors import DocnmtError
@@ -24,10 +27,10 @@ from docnmt.cli.options import (
 
 if TYPE_CHECKING:
     from docnmt.base.progress import Progress
-    from docnmt.decoding.file_batch import ShareOut
-    from docnmt.decoding.results import Options
+    from docnmt.decoding.jobs import ShareOut
+    from docnmt.decoding.scoring import SentenceScore
     from docnmt.decoding.terms import TermCheck
-    from docnmt.decoding.translator import Translator
+    from docnmt.decoding.translator import Options, Translator
 
 
 def add(verbs: Verbs) -> None:
@@ -77,13 +80,11 @@ def add(verbs: Verbs) -> None:
 
 def run_translate(options: argparse.Namespace) -> None:
     from docnmt.base.progress import Progress
-    from docnmt.decoding.file_batch import translate_files
-    from docnmt.decoding.files import FileMachine, languages_of
-    from docnmt.decoding.jobs import count_sentences, in_folders, output_paths, read_previous, translate_stream
+    from docnmt.decoding.files import read_previous
+    from docnmt.decoding.jobs import FileJob, translate_files
     from docnmt.decoding.terms import Glossary
     from docnmt.decoding.translator import load
     from docnmt.documents.segment import PACKED, kind_of
-    from docnmt.documents.translate import FileSentences, read_bytes
     from docnmt.model_folder import model_key
 
     if int(os.environ.get("WORLD_SIZE", 1)) > 1:
@@ -122,32 +123,85 @@ def run_translate(options: argparse.Namespace) -> None:
             into_folder = any(map(os.path.isdir, options.files))
             paths, key = output_paths(files, options.output, into_folder), model_key(options.model)
             share_out = _shared(options, chosen, key, progress) if options.on else None
-            translate_files(translator, chosen, paths, options.format, key, progress, previous, share_out)
-        elif with_layout:
-            if len(files) > 1 or kind_of(with_layout[0]) in PACKED:
-                raise DocnmtError(
-                    f"{with_layout[0]}: its translation needs a place\n  Name a file or a folder with -o."
-                )
-            file = FileSentences(read_bytes(with_layout[0]), with_layout[0], languages_of(translator))
-            with progress.bar("translate", len(file), "sentences") as tick:
-                translated = file.translated(FileMachine(translator, chosen, previous), tick)
-            sys.stdout.flush()
-            sys.stdout.buffer.write(translated)
-        else:
-            total = None if "-" in files else count_sentences(list(files), options.format)
-            with progress.bar("translate", total, "sentences") as tick:
-                for path in files:
-                    translate_stream(translator, path, sys.stdout, chosen, options.format, tick, previous)
+            job = FileJob(translator, chosen, key, previous=previous)
+            translate_files(job, paths, options.format, progress, share_out)
+            return
+        if with_layout and (len(files) > 1 or kind_of(with_layout[0]) in PACKED):
+            raise DocnmtError(f"{with_layout[0]}: its translation needs a place\n  Name a file or a folder with -o.")
+        job = FileJob(translator, chosen, previous=previous)
+        opened = [job.open(path, options.format) for path in files]
+        total = None if "-" in files else sum(len(block) for work in opened for block in work.blocks())
+        sys.stdout.flush()
+        with progress.bar("translate", total, "sentences") as tick:
+            for work in opened:
+                work.join((work.translate(block, tick) for block in work.blocks()), sys.stdout.buffer)
+
+
+def in_folders(given: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+    """The files that are given, each with its name in an output folder, and of folders what is in them at any depth;
+    and those in folders that are left out, as no reader knows their kind."""
+    from docnmt.documents.segment import KINDS, kind_of
+
+    found: dict[str, str] = {}
+    left_out: list[str] = []
+    for name in given:
+        if not os.path.isdir(name):
+            if name in found:
+                raise DocnmtError(f"{name}: is given twice\n  Give it once.")
+            found[name] = Path(name).name.removesuffix(".gz")
+            continue
+        inside = sorted(path for path in Path(name).rglob("*") if path.is_file())
+        visible = [path for path in inside if not any(p.startswith(".") for p in path.relative_to(name).parts)]
+        known = {str(path): str(path.relative_to(name)) for path in visible if kind_of(path.name)}
+        if not known:
+            raise DocnmtError(f"{name}: no file in this folder is of a kind that is read\n  Known: {', '.join(KINDS)}.")
+        found |= known
+        left_out += (str(path) for path in visible if str(path) not in known)
+    return found, left_out
+
+
+def output_paths(files: Mapping[str, str], out: str, into_folder: bool = False) -> dict[str, Path]:
+    """Where each file's translation goes: one file to `out` itself, several into the folder `out` under the names they
+    come with."""
+    if len(files) == 1 and not into_folder and not Path(out).is_dir() and not out.endswith(os.sep):
+        paths = {file: Path(out) for file in files}
+    else:
+        paths = {file: Path(out) / name for file, name in files.items()}
+    first: dict[Path, str] = {}
+    for file, path in paths.items():
+        if path in first:
+            raise DocnmtError(
+                f"{first[path]} and {file} would both be written to {path}\n  Translate them into different folders."
+            )
+        first[path] = file
+    for path in paths.values():
+        path.parent.mkdir(parents=True, exist_ok=True)
+    inputs = {_identity(file): file for file in files}
+    for file, path in paths.items():
+        clash = inputs.get(_identity(path)) if path.exists() else None
+        if clash is not None:
+            by = "its own translation" if clash == file else f"the translation of {file}"
+            raise DocnmtError(f"{clash}: would be written over by {by}\n  Give another name to -o.")
+    return paths
+
+
+def _identity(path: str | Path) -> tuple[int, int] | None:
+    """What a file is, whatever it is called; None if there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _shared(options: argparse.Namespace, chosen: Options, key: str, progress: Progress) -> ShareOut:
     from docnmt.base.cluster import Need, connect, gpus_there
-    from docnmt.decoding.ray_files import Order, share_out
+    from docnmt.decoding.jobs import Order, share_out_with_ray
 
     connect(options.on)
     need = Need(options.cpus, float(gpus_there()) if options.gpus is None else options.gpus)
     order = Order(os.path.abspath(options.model), key, options.device, chosen, options.format)
-    return lambda files: share_out(order, need, files, progress.say)
+    return lambda files: share_out_with_ray(order, need, files, progress.say)
 
 
 @contextmanager
@@ -175,10 +229,64 @@ def _tell_terms(terms: TermCheck, report: str, progress: Progress) -> None:
 
 
 def run_score(options: argparse.Namespace) -> None:
-    from docnmt.decoding.scoring import print_scores
+    """One line a sentence: document, number, log-probability with context, without, pieces; then a summary."""
+    from docnmt.base.files import write_json
+    from docnmt.base.progress import Progress
+    from docnmt.corpus.read import read_corpus
     from docnmt.decoding.translator import load
+    from docnmt.document import NO_CONTEXT
 
     translator = load(options.model, options.device)
-    print_scores(
-        translator, corpus_files(options), languages_of(options), options.context, options.tokens, options.json
-    )
+    card, languages = translator.card, languages_of(options)
+    languages = languages if any(languages) else (card.source_language, card.target_language)
+    first, second, third = tee(read_corpus(corpus_files(options), languages=languages), 3)
+    informed_scores = translator.score(second, context=options.context)
+    if card.context.active:
+        plain_scores = translator.score(third, context=NO_CONTEXT)
+    else:  # a sentence model: there is no other way to score
+        informed_scores, plain_scores = tee(informed_scores)
+    scored = zip(first, informed_scores, plain_scores, strict=True)
+    total = without_total = 0.0
+    pieces = sentences = 0
+    if not options.tokens:
+        print("document\tsentence\tlog_probability\twithout_context\tpieces")
+    for document, informed, plain in Progress().track(scored, "score", unit="sentences", size=lambda row: len(row[0])):
+        for number, (with_context, without) in enumerate(zip(informed, plain, strict=True), 1):
+            if options.tokens:
+                print(json.dumps(_as_json(document.id, number, with_context, without), ensure_ascii=False))
+            else:
+                print(
+                    f"{document.id}\t{number}\t{with_context.total:.4f}\t{without.total:.4f}\t{len(with_context.pieces)}"
+                )
+            total += with_context.total
+            without_total += without.total
+            pieces += len(with_context.pieces)
+            sentences += 1
+    summary = {
+        "sentences": sentences,
+        "pieces": pieces,
+        "log_probability_per_piece": total / pieces,
+        "without_context_per_piece": without_total / pieces,
+        "gain_per_piece": (total - without_total) / pieces,
+    }
+    told = f"{sentences:,} sentences, {pieces:,} pieces: {summary['log_probability_per_piece']:.4f} a piece"
+    if translator.rule(options.context) is None:
+        told += " by the sentence model"
+    else:
+        told += f" with context, {summary['without_context_per_piece']:.4f} without"
+        told += f", gain {summary['gain_per_piece']:+.4f}"
+    print(told, file=sys.stderr)
+    if options.json:
+        write_json(options.json, summary)
+
+
+def _as_json(document: str, number: int, informed: SentenceScore, plain: SentenceScore) -> dict[str, object]:
+    return {
+        "document": document,
+        "sentence": number,
+        "log_probability": informed.total,
+        "without_context": plain.total,
+        "pieces": informed.pieces,
+        "log_probabilities": informed.log_probabilities,
+        "log_probabilities_without_context": plain.log_probabilities,
+    }

@@ -1,9 +1,10 @@
-"""Beam search with the length penalty of Wu et al. (2016), as the paper decodes."""
+"""Beam search, by default with the length penalty of Wu et al. (2016), as the paper decodes."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
@@ -12,50 +13,134 @@ from torch import Tensor
 
 from docnmt.data.packing import Contexts, Packed
 from docnmt.decoding.constraints import Constraints
-from docnmt.decoding.rules import EXTRA_LENGTH, Hypothesis, WuRule, length_penalty
 from docnmt.engine.native import accelerator
 from docnmt.model.states import DecoderState, State
 
-# ---- The best continuations of hypotheses among all words of a large vocabulary ----
+# ---- How hypotheses of different lengths are compared, and when a search ends ----
 
-# The best continuations of hypotheses among all words of a large vocabulary, in few passes over it.
+# A rule keeps one sentence's finished hypotheses, best first. Wu's is the paper's; Marian's and Hugging Face's are for
+# models made with these: each finds the words that the other program would.
 
-BLOCK = 64  # words
+EXTRA_LENGTH = 50  # a translation has at most so many pieces more than its source
+LONGEST = 3  # Marian's: times as long as the source, end marks counted on both sides
 
 
-def best_continuations(logits: Tensor, scores: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor]:
-    """logits [sentences x beam, words] of the next word, scores [sentences, beam] of the hypotheses so far -> for each
-    sentence, best first, the best log-probabilities, [sentences, count], the hypotheses they continue, and the words.
+@dataclass(frozen=True, order=True)
+class Hypothesis:
+    score: float  # log-probability / length penalty
+    log_probability: float
+    tokens: tuple[int, ...]  # without begin and end marks
+
+
+def length_penalty(length: int, alpha: float) -> float:
+    """Of Wu et al. (2016)."""
+    return ((5 + length) / 6) ** alpha
+
+
+class WuRule:
+    """As the paper decodes: a beam keeps its width, and the search ends when nothing in flight can be better.
+
+    Each step looks at 2 * beam continuations, so that beam of them are left when the others end the sentence.
     """
-    count = min(count, scores.shape[1] * logits.shape[1])
-    plain = logits.device.type == "cpu" and logits.dtype == scores.dtype == torch.float32
-    fast = accelerator() if plain else None
-    return in_torch(logits, scores, count) if fast is None else fast.continuations(logits, scores, count)
+
+    narrows = False  # whether a hypothesis that ends makes the beam narrower
+    ends_in_beam = False  # whether an end counts among the first `beam` candidates alone
+
+    def __init__(self, wanted: int, limit: int, alpha: float, rewarded: int):
+        self.wanted, self.limit, self.alpha = wanted, limit, alpha
+        self.rewarded = rewarded  # what is longer gains nothing more from it
+        self.finished: list[Hypothesis] = []
+
+    @staticmethod
+    def pool(nbest: int, beam: int) -> int:
+        """Finished hypotheses to wait for."""
+        return nbest
+
+    @staticmethod
+    def candidates(beam: int) -> int:
+        return 2 * beam if beam > 1 else 1  # a beam of one is greedy: the end wins or it does not
+
+    @staticmethod
+    def longest(source: int, extra: int) -> int:
+        """Words of a translation, with its end mark, of so many of its source."""
+        return source + extra
+
+    def penalty(self, length: int) -> float:
+        return length_penalty(min(length, self.rewarded), self.alpha)
+
+    def finish(self, tokens: tuple[int, ...], log_probability: float, length: int) -> None:
+        self.finished.append(Hypothesis(log_probability / self.penalty(length), log_probability, tokens))
+        self.finished.sort(reverse=True)
+        del self.finished[self.wanted :]
+
+    def done(self, best_alive: float, length: int) -> bool:
+        if length >= self.limit or best_alive == -math.inf:
+            return True
+        # A hypothesis in flight only loses probability; the longest one would gain most from the penalty.
+        bound = best_alive / self.penalty(self.limit)
+        return len(self.finished) == self.wanted and bound <= self.finished[-1].score
+
+    def takes_unfinished(self) -> bool:
+        """Whether hypotheses that have no end when the search is done count as they are."""
+        return not self.finished
 
 
-def in_torch(logits: Tensor, scores: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor]:
-    """The best words lie in the blocks of words whose own best is best: all others are looked at once."""
-    (sentences, beam), words = scores.shape, logits.shape[1]
-    values = logits.log_softmax(dim=1)
-    if words % BLOCK:
-        values = F.pad(values, (0, -words % BLOCK), value=float("-inf"))
-    blocks = values.unflatten(1, (-1, BLOCK))  # [rows, blocks, BLOCK]
-    before = scores.flatten()[:, None]  # [rows, 1]
-    best = (blocks.amax(dim=2) + before).view(sentences, -1)  # [sentences, beam x blocks]
-    chosen = best.topk(min(count, best.shape[1]), dim=1).indices  # [sentences, blocks]
-    chosen += chosen.new_tensor(range(sentences))[:, None] * best.shape[1]
-    row = chosen // blocks.shape[1]
-    totals = blocks.reshape(-1, BLOCK).index_select(0, chosen.flatten()).view(*chosen.shape, BLOCK)
-    totals = (totals + before[row]).flatten(1)  # [sentences, blocks x BLOCK]
-    found, places = totals.topk(count, dim=1)
-    block = places // BLOCK
-    word = chosen.gather(1, block) % blocks.shape[1] * BLOCK + places % BLOCK
-    return found, row.gather(1, block) % beam, word.clamp_(max=words - 1)  # beyond lies what nothing comes of
+class MarianLengths(WuRule):
+    """Scores are divided by length ** alpha. What is asked of a translation keeps the beam as wide as it is, so this is
+    what is left of Marian's rule there."""
+
+    @staticmethod
+    def longest(source: int, extra: int) -> int:
+        return LONGEST * source
+
+    def penalty(self, length: int) -> float:
+        return min(length, self.rewarded) ** self.alpha
 
 
-# ---- Beam search, by default as the paper decodes: with the length penalty of Wu et al. (2016) ----
+class MarianRule(MarianLengths):
+    """A finished hypothesis leaves the beam, which is narrower by one from then on; the search ends with the last one,
+    or at three times the source's length, where all that are left end."""
 
-__all__ = ["Hypothesis", "beam_search", "length_penalty"]
+    narrows = True
+
+    @staticmethod
+    def candidates(beam: int) -> int:
+        return beam
+
+    def done(self, best_alive: float, length: int) -> bool:
+        return length >= self.limit or best_alive == -math.inf
+
+    def takes_unfinished(self) -> bool:
+        return True
+
+
+class HuggingFaceRule(MarianLengths):
+    """Of transformers' `generate`: an end counts among the best `beam` candidates alone, as many finished hypotheses
+    are waited for, and the best in flight is not thought to gain by its length any more."""
+
+    ends_in_beam = True
+
+    @staticmethod
+    def pool(nbest: int, beam: int) -> int:
+        return max(nbest, beam)
+
+    @staticmethod
+    def longest(source: int, extra: int) -> int:
+        return 511  # max_length of its Marian models, begin mark counted
+
+    def done(self, best_alive: float, length: int) -> bool:
+        bound = best_alive / self.penalty(length)
+        full = len(self.finished) == self.wanted and bound <= self.finished[-1].score
+        return full or length >= self.limit or best_alive == -math.inf
+
+
+def rule_of(search: str, constrained: bool) -> type[WuRule]:
+    """By `model.search`."""
+    rules = {"wu": WuRule, "marian": MarianLengths if constrained else MarianRule, "huggingface": HuggingFaceRule}
+    return rules[search]
+
+
+# ---- Beam search ----
 
 LEAVE_AT = 8  # sentences that are done leave the batch once they are one in so many: to leave costs a copy of the rest
 
@@ -185,3 +270,38 @@ def _mark_done(results: Sequence[WuRule], alive: Tensor, scores: Tensor, history
                 if log_probability > -math.inf:
                     result.finish(tuple(tokens), log_probability, length)
     return done
+
+
+# ---- The best continuations of hypotheses among all words of a large vocabulary ----
+
+BLOCK = 64  # words
+
+
+def best_continuations(logits: Tensor, scores: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor]:
+    """logits [sentences x beam, words] of the next word, scores [sentences, beam] of the hypotheses so far -> for each
+    sentence, best first, the best log-probabilities, [sentences, count], the hypotheses they continue, and the words.
+    """
+    count = min(count, scores.shape[1] * logits.shape[1])
+    plain = logits.device.type == "cpu" and logits.dtype == scores.dtype == torch.float32
+    fast = accelerator() if plain else None
+    return in_torch(logits, scores, count) if fast is None else fast.continuations(logits, scores, count)
+
+
+def in_torch(logits: Tensor, scores: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor]:
+    """The best words lie in the blocks of words whose own best is best: all others are looked at once."""
+    (sentences, beam), words = scores.shape, logits.shape[1]
+    values = logits.log_softmax(dim=1)
+    if words % BLOCK:
+        values = F.pad(values, (0, -words % BLOCK), value=float("-inf"))
+    blocks = values.unflatten(1, (-1, BLOCK))  # [rows, blocks, BLOCK]
+    before = scores.flatten()[:, None]  # [rows, 1]
+    best = (blocks.amax(dim=2) + before).view(sentences, -1)  # [sentences, beam x blocks]
+    chosen = best.topk(min(count, best.shape[1]), dim=1).indices  # [sentences, blocks]
+    chosen += chosen.new_tensor(range(sentences))[:, None] * best.shape[1]
+    row = chosen // blocks.shape[1]
+    totals = blocks.reshape(-1, BLOCK).index_select(0, chosen.flatten()).view(*chosen.shape, BLOCK)
+    totals = (totals + before[row]).flatten(1)  # [sentences, blocks x BLOCK]
+    found, places = totals.topk(count, dim=1)
+    block = places // BLOCK
+    word = chosen.gather(1, block) % blocks.shape[1] * BLOCK + places % BLOCK
+    return found, row.gather(1, block) % beam, word.clamp_(max=words - 1)  # beyond lies what nothing comes of

@@ -17,8 +17,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from docnmt.decoding.phrases import Form, Matched, Matcher, Phrase, Place
-from docnmt.decoding.spelling import Spelling, SpeltPhrase
+from docnmt.decoding.phrases import Form, Matched, Matcher, Phrase, Place, Spelling, SpeltPhrase
 
 WIDEST = 48  # hypotheses a sentence, however many pieces its phrases have
 

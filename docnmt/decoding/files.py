@@ -1,4 +1,4 @@
-"""Files through a translator: in one go, or in parts that are kept on disk until the file is put together from them.
+"""Files through a translator: kinds that keep their layout, and corpora of sentences.
 
 >>> docnmt.decoding.files.translate_file(translator, "letter.docx", "lettre.docx")
 """
@@ -7,53 +7,50 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, Protocol
 
-from docnmt.base.errors import DocnmtError
+from docnmt.base.errors import BadInput, DocnmtError
 from docnmt.base.files import write_atomically
-from docnmt.decoding.alignment import align
-from docnmt.decoding.results import Options
+from docnmt.base.lines import MAX_CHARACTERS, STDIN, Flaw, InputFile
+from docnmt.corpus.read import detect_source_format, read_source
+from docnmt.decoding.excerpts import Excerpt, translate_best
 from docnmt.decoding.terms import Glossary
-from docnmt.decoding.translator import Translator
-from docnmt.document import ContextSpec, Document
-from docnmt.documents.marks import Links
-from docnmt.documents.segment import Mark, kind_of
+from docnmt.decoding.translator import Options, TranslatedDocument, Translator
+from docnmt.document import NO_CONTEXT, ContextSpec, Document
+from docnmt.documents.segment import Mark, is_document, kind_of
 from docnmt.documents.translate import FileSentences, Translated, read_bytes
 
+BLOCK = 2048  # sentences of a corpus that are translated in one go
 
-@dataclass(frozen=True)
-class FileMachine:
-    """What documents/ is handed to translate with."""
-
-    translator: Translator
-    options: Options
-    previous: Sequence[str] = ()  # sentences before the file, which are context
-
-    def translate(self, name: str, sentences: Sequence[str], block: range, wanted: Mapping[int, str]) -> dict[int, str]:
-        rule = self.translator.rule(self.options.context)
-        first = max(0, block.start - rule.spec.previous) if rule else block.start
-        last = min(len(sentences), block.stop + rule.spec.following) if rule else block.stop
-        previous = self.previous if first == 0 else ()
-        if rule is not None and rule.remembers:  # it needs its own translations of the sentences before
-            document = Document(name, tuple(wanted.get(n, sentences[n]) for n in range(first, last)))
-            (result,) = self.translator.translate_documents([document], previous=previous, options=self.options)
-        else:  # an empty sentence costs nothing
-            document = Document(name, tuple(wanted.get(n, "") for n in range(first, last)))
-            contexts = [Document(name, tuple(sentences[first:last]))]
-            (result,) = self.translator.translate_documents(
-                [document], context_from=contexts, previous=previous, options=self.options
-            )
-        return {n: result.sentences[n - first].text.strip() for n in wanted}
-
-    def align(self, pairs: Sequence[tuple[str, str]]) -> Sequence[Links]:
-        return align(self.translator, pairs)
+# ---- A file in one go ----
 
 
 def languages_of(translator: Translator) -> tuple[str, str]:
     return translator.card.source_language, translator.card.target_language
+
+
+def in_blocks(
+    translator: Translator, options: Options, file: FileSentences, previous: Sequence[str] = ()
+) -> Iterator[Excerpt]:
+    """A file in blocks, so that little is lost when a long one is stopped; `previous` are sentences before it."""
+    rule = translator.rule(options.context)
+    context = rule.spec if rule else NO_CONTEXT
+    document = Excerpt((*previous, *file.texts), {}, -len(previous), file.name)
+    for block in file.blocks():
+        seen = context if block.start else replace(context, previous=len(previous))
+        yield document.part({place: file.sentences[place] for place in block}, seen)
+
+
+def translate_sentences_of(
+    translator: Translator, options: Options, file: FileSentences, previous: Sequence[str] = ()
+) -> bytes:
+    """The file in the other language."""
+    blocks = in_blocks(translator, options, file, previous)
+    return file.write(sentence for block in blocks for sentence in translate_best(translator, options, block))
 
 
 def translate_bytes(
@@ -68,7 +65,7 @@ def translate_bytes(
 ) -> bytes:
     """The file `data`, whose kind its name tells, in the other language; options as for Translator.translate."""
     chosen = (options or translator.options).changed(context=context, glossary=glossary, beam=beam)
-    return FileSentences(data, name, languages_of(translator)).translated(FileMachine(translator, chosen))
+    return translate_sentences_of(translator, chosen, FileSentences(data, name, languages_of(translator)))
 
 
 def translate_file(
@@ -93,45 +90,196 @@ def translate_file(
         file.write(data)
 
 
-# ---- in parts ----
+# ---- Corpora: documents and their places in a file ----
 
 
 @dataclass(frozen=True)
-class SentenceBlock:
-    file: FileSentences
-    places: range
-    previous: Sequence[str] = ()
+class Placed:
+    """A document and where it stands in its file: the empty lines before it, and its first line or sentence."""
 
-    @property
-    def sentences(self) -> int:
-        return len(self.places)
-
-    def write(self, translator: Translator, options: Options, out: IO[str], tick: Callable[[int], object]) -> None:
-        for done in self.file.translate(FileMachine(translator, options, self.previous), self.places):
-            marks = [[mark.at, mark.code, mark.pair, mark.closing] for mark in done.marks]
-            out.write(json.dumps([done.text, marks]) + "\n")
-        tick(self.sentences)
+    document: Document
+    blank_lines: int = 0
+    line: int = 1
 
 
-class FileWork:
-    """A file with a layout that is to be translated."""
+Render = Callable[[Placed, TranslatedDocument], Iterable[str]]
 
-    def __init__(self, path: str, languages: tuple[str, str], previous: Sequence[str] = ()):
-        self.kind, self.previous = kind_of(path), previous
+
+def corpus_format(path: str, format: str = "") -> str:
+    if not format:
+        is_document(path)  # which tells of kinds that are not read
+    return format or detect_source_format(path)
+
+
+def placed_documents(path: str, format: str) -> Iterator[Placed]:
+    """The documents of a file; plain text keeps its empty lines, which part documents."""
+    if format == "text":
+        yield from _placed_text(path)
+        return
+    first = 1
+    for document in read_source(path, format=format):
+        yield Placed(document, line=first)
+        first += len(document)
+
+
+def _placed_text(path: str) -> Iterator[Placed]:
+    with InputFile(path) as file:
+        sentences: list[str] = []
+        blank, first, documents = 0, 1, 0
+        for number, line in enumerate(file.lines(MAX_CHARACTERS), 1):
+            if isinstance(line, Flaw):
+                raise BadInput(line.kind, line.problem, line.remedy, file=file.name, line=number)
+            if line.strip():
+                if not sentences:
+                    first = number
+                    documents += 1
+                sentences.append(line)
+                continue
+            if sentences:
+                yield Placed(Document(f"{file.stem}:{documents}", tuple(sentences)), blank, first)
+                sentences, blank = [], 0
+            blank += 1
+        if sentences or blank:
+            yield Placed(Document(f"{file.stem}:{documents}", tuple(sentences)), blank, first)
+
+
+# What comes out: `Placed` and its translation -> lines.
+
+
+def as_text(placed: Placed, result: TranslatedDocument) -> Iterator[str]:
+    yield from [""] * placed.blank_lines
+    yield from (sentence.text for sentence in result.sentences)
+
+
+def as_tsv(placed: Placed, result: TranslatedDocument) -> Iterator[str]:
+    for source, sentence in zip(placed.document.sentences, result.sentences, strict=True):
+        columns = (result.id, source, sentence.text)
+        yield "\t".join(column.replace("\t", " ") for column in columns)
+
+
+def as_jsonl(placed: Placed, result: TranslatedDocument) -> Iterator[str]:
+    texts = [sentence.text for sentence in result.sentences]
+    yield json.dumps({"id": result.id, "source": placed.document.sentences, "target": texts}, ensure_ascii=False)
+
+
+def as_nbest(placed: Placed, result: TranslatedDocument) -> Iterator[str]:
+    """`line ||| translation ||| score`, best first"""
+    for number, sentence in enumerate(result.sentences, placed.line):
+        for text, score in zip(sentence.texts, sentence.scores, strict=True):
+            yield f"{number} ||| {text} ||| {score:.6f}"
+
+
+def renderer(format: str, nbest: int) -> Render:
+    if nbest > 1:
+        return as_nbest
+    return {"text": as_text, "jsonl": as_jsonl}.get(format, as_tsv)
+
+
+# ---- A file to be translated, block by block ----
+
+Tick = Callable[[int], object]
+
+
+class Work(Protocol):
+    kind: str
+    memory: int  # bytes that it takes, at most
+
+    def blocks(self) -> Iterator[Any]:
+        """What is translated in one go, each with its number of sentences as its length."""
+        ...
+
+    def translate(self, block: Any, tick: Tick) -> Iterator[str]:
+        """A block's translation in lines, as they are kept until all blocks are there."""
+        ...
+
+    def join(self, blocks: Iterable[Iterable[str]], out: IO[bytes]) -> None:
+        """Writes the whole translation."""
+        ...
+
+
+class CorpusWork:
+    """Documents line by line, or in another of the formats for corpora; read as it is translated."""
+
+    memory = 0
+
+    def __init__(self, path: str, format: str, translator: Translator, options: Options, previous: Sequence[str] = ()):
+        self.translator, self.options, self.previous = translator, options, previous
+        self.path, self.kind = path, corpus_format(path, format)
+        self.render = renderer(self.kind, options.nbest)
+        self.size = 1 if path == STDIN and sys.stdin.isatty() else BLOCK  # someone waits for each document
+
+    def blocks(self) -> Iterator[CorpusBlock]:
+        block = CorpusBlock([], self.previous)
+        for placed in placed_documents(self.path, self.kind):
+            block.documents.append(placed)
+            if len(block) >= self.size:
+                yield block
+                block = CorpusBlock([])
+        if block.documents:
+            yield block
+
+    def translate(self, block: CorpusBlock, tick: Tick) -> Iterator[str]:
+        documents = [placed.document for placed in block.documents]
+        results = self.translator.translate_documents(documents, previous=block.previous, options=self.options)
+        for placed, result in zip(block.documents, results, strict=True):
+            yield from (f"{line}\n" for line in self.render(placed, result))
+            tick(len(placed.document))
+
+    def join(self, blocks: Iterable[Iterable[str]], out: IO[bytes]) -> None:
+        for block in blocks:
+            out.writelines(line.encode() for line in block)
+            out.flush()
+
+
+@dataclass(frozen=True)
+class CorpusBlock:
+    documents: list[Placed]
+    previous: Sequence[str] = ()  # sentences before the first document, which are context
+
+    def __len__(self) -> int:
+        return sum(len(placed.document) for placed in self.documents)
+
+
+class DocumentWork:
+    """A file with a layout."""
+
+    def __init__(self, path: str, translator: Translator, options: Options, previous: Sequence[str] = ()):
+        self.kind = kind_of(path)
+        self.translator, self.options, self.previous = translator, options, previous
         data = read_bytes(path)
-        self.size = len(data)
-        self.file = FileSentences(data, path, languages)
+        self.memory = 12 * len(data)
+        self.file = FileSentences(data, path, languages_of(translator))
 
-    def blocks(self) -> Iterator[SentenceBlock]:
-        return (SentenceBlock(self.file, places, self.previous) for places in self.file.blocks())
+    def blocks(self) -> Iterator[Excerpt]:
+        return in_blocks(self.translator, self.options, self.file, self.previous)
 
-    def join(self, parts: Iterable[Path], out: IO[bytes]) -> None:
-        out.write(self.file.write(_read(parts)))
+    def translate(self, block: Excerpt, tick: Tick) -> Iterator[str]:
+        for done in translate_best(self.translator, self.options, block):
+            marks = [[mark.at, mark.code, mark.pair, mark.closing] for mark in done.marks]
+            yield json.dumps([done.text, marks]) + "\n"
+        tick(len(block))
+
+    def join(self, blocks: Iterable[Iterable[str]], out: IO[bytes]) -> None:
+        done = (json.loads(line) for block in blocks for line in block)
+        out.write(self.file.write(Translated(text, tuple(Mark(*mark) for mark in marks)) for text, marks in done))
 
 
-def _read(parts: Iterable[Path]) -> Iterator[Translated]:
-    for part in parts:
-        with open(part, encoding="utf-8") as lines:
-            for line in lines:
-                text, marks = json.loads(line)
-                yield Translated(text, tuple(Mark(*mark) for mark in marks))
+def is_corpus(path: str, format: str) -> bool:
+    """A file with a layout is a corpus, too, if somebody says in which format."""
+    return bool(format) or not is_document(path)
+
+
+def open_work(path: str, format: str, translator: Translator, options: Options, previous: Sequence[str] = ()) -> Work:
+    if is_corpus(path, format):
+        return CorpusWork(path, format, translator, options, previous)
+    return DocumentWork(path, translator, options, previous)
+
+
+def read_previous(path: str, translator: Translator) -> tuple[str, ...]:
+    """The sentences of a file that another one goes on from: of a corpus those of its last document."""
+    if not is_corpus(path, ""):
+        return tuple(FileSentences(read_bytes(path), path, languages_of(translator)).texts)
+    last = Placed(Document("", ()))
+    for placed in placed_documents(path, corpus_format(path)):
+        last = placed if len(placed.document) else last  # empty lines at the end are no document
+    return last.document.sentences

@@ -1,78 +1,190 @@
-"""`docnmt score`: how probable given translations are, with their context and without one."""
+"""What a model is shown of a sentence and its document, and how probable it finds given translations."""
 
 from __future__ import annotations
 
-import json
-import sys
-from itertools import tee
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import NamedTuple
 
-from docnmt.base.files import write_json
-from docnmt.base.lines import CorpusFiles
-from docnmt.base.progress import Progress
-from docnmt.corpus.read import read_corpus
-from docnmt.decoding.results import SentenceScore
-from docnmt.decoding.translator import Translator
-from docnmt.document import NO_CONTEXT
+import numpy as np
+import torch
+from torch import Tensor
+
+from docnmt.base.errors import DocnmtError
+from docnmt.data.batches import make_batch, own_parts
+from docnmt.data.context import ContextRule, Ids, Neighbours
+from docnmt.data.packing import Batch
+from docnmt.decoding.units import AnyDocument, Pair, source_of, windows, with_contexts, within_budget
+from docnmt.document import NO_CONTEXT, ContextSpec, Document, ParallelDocument, context_positions
+from docnmt.model_folder import LoadedModel
+
+OFF = "off"  # as a context: passes the context modules over, the sentence model
 
 
-def print_scores(
-    translator: Translator,
-    files: CorpusFiles,
-    languages: tuple[str, str],
-    context: str | None,
-    tokens: bool,
-    json_path: str,
-) -> None:
-    """One line a sentence: document, number, log-probability with context, without, pieces; then a summary."""
-    languages = languages if any(languages) else (translator.card.source_language, translator.card.target_language)
-    first, second, third = tee(read_corpus(files, languages=languages), 3)
-    informed_scores = translator.score(second, context=context)
-    if translator.card.context.active:
-        plain_scores = translator.score(third, context=NO_CONTEXT)
-    else:  # a sentence model: there is no other way to score
-        informed_scores, plain_scores = tee(informed_scores)
-    scored = zip(first, informed_scores, plain_scores, strict=True)
-    total = without_total = 0.0
-    pieces = sentences = 0
-    if not tokens:
-        print("document\tsentence\tlog_probability\twithout_context\tpieces")
-    for document, informed, plain in Progress().track(scored, "score", unit="sentences", size=lambda row: len(row[0])):
-        for number, (with_context, without) in enumerate(zip(informed, plain, strict=True), 1):
-            if tokens:
-                print(json.dumps(_as_json(document.id, number, with_context, without), ensure_ascii=False))
-            else:
-                print(
-                    f"{document.id}\t{number}\t{with_context.total:.4f}\t{without.total:.4f}\t{len(with_context.pieces)}"
+class Choice(NamedTuple):
+    """Several translations of one sentence, which is told by its document and position."""
+
+    document: Document
+    position: int
+    translations: Sequence[str]
+    # for each of them the translations of all sentences before, for systems that see these
+    before: Sequence[Sequence[str]] = ()
+
+
+@dataclass(frozen=True)
+class SentenceScore:
+    """Log-probabilities of a given translation: each piece's, the end mark's last."""
+
+    pieces: tuple[str, ...]
+    log_probabilities: tuple[float, ...]
+
+    @property
+    def total(self) -> float:
+        return sum(self.log_probabilities)
+
+
+class Scorer:
+    """A model ready to score translations; a Translator makes them, too."""
+
+    WINDOW = 4096  # sentences sorted by length together; memory does not grow beyond it
+
+    def __init__(self, loaded: LoadedModel):
+        self.model, self.card = loaded.model, loaded.card
+        self.source, self.target = loaded.source, loaded.target
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.model.parameters()).device
+
+    def score(
+        self,
+        documents: Iterable[ParallelDocument],
+        *,
+        context: ContextSpec | str | None = None,
+        context_from: Iterable[AnyDocument] | None = None,
+    ) -> Iterator[list[SentenceScore]]:
+        """For each document the log-probabilities of its own target sentences; a gap has none.
+
+        A system that sees the translations of its context is shown the reference's: then `context_from` has to be
+        parallel, too.
+        """
+        rule = self.rule(context)
+        for window in windows(with_contexts(documents, context_from), self.WINDOW):
+            pairs: list[Pair] = []
+            for document, other in window:
+                sides = self.source.encode(document.source), self.target.encode(document.target)
+                around = self.around(other, range(len(document)), rule)
+                rows = list(zip(*sides, around, strict=True))
+                pairs += [self.pair(*rows[i], rule) for i in document.filled]
+            scores = self._score_all(pairs)
+            for document, _ in window:
+                found = dict(zip(document.filled, scores, strict=False))
+                yield [found.get(i, SentenceScore((), ())) for i in range(len(document))]
+
+    def score_choices(
+        self, choices: Iterable[Choice], *, context: ContextSpec | str | None = None
+    ) -> Iterator[list[SentenceScore]]:
+        """Several translations of one sentence beside each other, choice by choice.
+
+        Of a document only the sentence and what the model sees as its context are looked at.
+        """
+        rule, waiting = self.rule(context), iter(choices)
+        while window := list(islice(waiting, max(1, self.WINDOW // 4))):  # a choice is several sentences
+            pairs = [pair for choice in window for pair in self._choice(choice, rule)]
+            scores = self._score_all(pairs)
+            for choice in window:
+                yield list(islice(scores, len(choice.translations)))
+
+    # ---- what the model gets ----
+
+    def rule(self, context: ContextSpec | str | None = None) -> ContextRule | None:
+        """What a sentence sees of its document; None for a model that sees nothing, or is not to."""
+        if context == OFF:
+            return None
+        if isinstance(context, str):
+            context = ContextSpec.parse(context)
+        if not self.card.context.active:
+            if context not in (None, NO_CONTEXT):
+                raise DocnmtError(
+                    "the model sees no context: it translates each sentence alone\n"
+                    "  Leave the context out, or use a document model."
                 )
-            total += with_context.total
-            without_total += without.total
-            pieces += len(with_context.pieces)
-            sentences += 1
-    summary = {
-        "sentences": sentences,
-        "pieces": pieces,
-        "log_probability_per_piece": total / pieces,
-        "without_context_per_piece": without_total / pieces,
-        "gain_per_piece": (total - without_total) / pieces,
-    }
-    told = f"{sentences:,} sentences, {pieces:,} pieces: {summary['log_probability_per_piece']:.4f} a piece"
-    if translator.rule(context) is None:
-        told += " by the sentence model"
-    else:
-        told += f" with context, {summary['without_context_per_piece']:.4f} without"
-        told += f", gain {summary['gain_per_piece']:+.4f}"
-    print(told, file=sys.stderr)
-    if json_path:
-        write_json(json_path, summary)
+            return None
+        return self.card.rule(self.source, context, self.target)
 
+    def around(self, document: AnyDocument, positions: Iterable[int], rule: ContextRule | None) -> list[Neighbours]:
+        """What sentences at these positions see when they are scored, the translations of a parallel document with it;
+        nothing where there is no rule."""
+        if rule is None:
+            return [Neighbours() for _ in positions]
+        ids = self.source.encode(source_of(document))
+        translations: list[list[int]] = []
+        if rule.sees_translations:
+            if isinstance(document, Document):
+                raise DocnmtError(
+                    f"document {document.id}: it gives contexts to a system that sees their translations, too\n"
+                    "  Give a ParallelDocument, which has them."
+                )
+            translations = self.target.encode(document.target)
+        return [rule.around(ids, position, translations) for position in positions]
 
-def _as_json(document: str, number: int, informed: SentenceScore, plain: SentenceScore) -> dict[str, object]:
-    return {
-        "document": document,
-        "sentence": number,
-        "log_probability": informed.total,
-        "without_context": plain.total,
-        "pieces": informed.pieces,
-        "log_probabilities": informed.log_probabilities,
-        "log_probabilities_without_context": plain.log_probabilities,
-    }
+    def pair(self, source: Ids, target: Ids, around: Neighbours, rule: ContextRule | None) -> Pair:
+        own = len(target) + 1
+        if rule is None:
+            return Pair(self.source.whole(source), None, target, own)
+        read = self.source.whole(rule.source(source, around))
+        return Pair(read, rule.context(around), rule.target(target, around), own)
+
+    def batch(self, pairs: Sequence[Pair]) -> Batch:
+        return make_batch(
+            [pair.source for pair in pairs],
+            [pair.context for pair in pairs],
+            [pair.target for pair in pairs],
+            self.target.bos,
+            self.target.eos,
+            self.device,
+        )
+
+    @torch.inference_mode()
+    def log_probabilities(self, pairs: Sequence[Pair]) -> list[Tensor]:
+        """For each pair of a batch those of its own pieces and of the end mark."""
+        batch = self.batch(pairs)
+        return own_parts(self.model.loss(batch)[1], batch, [pair.own for pair in pairs])
+
+    # ---- inside: scoring ----
+
+    def _choice(self, choice: Choice, rule: ContextRule | None) -> list[Pair]:
+        """The choice's translations, each with the context of their sentence."""
+        document, position, translations, before = choice
+        visible = () if rule is None else context_positions(position, len(document), rule.spec)
+        places = sorted((position, *visible))
+        at = places.index(position)
+        ids = self.source.encode([document.sentences[i] for i in places])
+        if rule is None:
+            around = [Neighbours()] * len(translations)
+        elif rule.sees_translations and at:
+            if len(before) != len(translations):
+                raise DocnmtError(
+                    f"document {document.id}, sentence {position + 1}: the system sees the translations of the "
+                    "sentences before, which are not given\n  Give them with each translation, as Choice.before."
+                )
+            shown = (self.target.encode([known[i] for i in places[:at]]) for known in before)
+            around = [rule.around(ids, at, known) for known in shown]
+        else:
+            around = [rule.around(ids, at)] * len(translations)
+        targets = self.target.encode(translations)
+        return [self.pair(ids[at], target, each, rule) for target, each in zip(targets, around, strict=True)]
+
+    def _score_all(self, pairs: Sequence[Pair]) -> Iterator[SentenceScore]:
+        results: list[SentenceScore | None] = [None] * len(pairs)
+        order = np.lexsort(([len(pair.source) for pair in pairs], [len(pair.target) for pair in pairs]))
+        sizes = [(len(pairs[i].source) + len(pairs[i].target) + 1, len(pairs[i].context or ())) for i in order]
+        for places in within_budget(sizes, self.card.decoding.batch_tokens):
+            rows = [order[place] for place in places]
+            found = self.log_probabilities([pairs[i] for i in rows])
+            for i, values in zip(rows, found, strict=True):
+                written = [*pairs[i].target, self.target.eos]
+                pieces = self.target.pieces(written[len(written) - pairs[i].own :])
+                results[i] = SentenceScore(tuple(pieces), tuple(values.tolist()))
+        return (result for result in results if result is not None)

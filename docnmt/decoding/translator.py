@@ -4,29 +4,24 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from docnmt.base.errors import DocnmtError
+from docnmt.config import DecodingConfig
 from docnmt.data.batches import pack, pack_contexts
 from docnmt.data.context import ContextRule, Neighbours
-from docnmt.decoding.beam import Model, Start, beam_search
-from docnmt.decoding.binding import Binding
+from docnmt.decoding.beam import Model, Start, beam_search, rule_of
 from docnmt.decoding.constraints import Constraints
-from docnmt.decoding.phrases import Phrase, missing
-from docnmt.decoding.results import (
-    Options,
-    TranslatedDocument,
-    TranslatedSentence,
-)
-from docnmt.decoding.rules import rule_of
-from docnmt.decoding.scorer import Scorer
-from docnmt.decoding.spelling import Spelling
-from docnmt.decoding.terms import Glossary, TermCheck
+from docnmt.decoding.excerpts import translate_best, whole
+from docnmt.decoding.phrases import Phrase, Spelling, missing
+from docnmt.decoding.scoring import OFF, Scorer
+from docnmt.decoding.terms import Binding, Glossary, TermCheck
 from docnmt.decoding.units import (
     AnyDocument,
     Unit,
@@ -39,13 +34,56 @@ from docnmt.decoding.units import (
     with_contexts,
 )
 from docnmt.document import ContextSpec, Document
-from docnmt.documents.translate import FileSentences, Translated
+from docnmt.documents.translate import FileSentences
 from docnmt.engine import Engine, EngineState
 from docnmt.engine.matrices import has_int8
 from docnmt.engine.native import MISSING, accelerator
 from docnmt.engine.shortlist import Shortlist
 from docnmt.model.transformer import DocumentTransformer
 from docnmt.model_folder import LoadedModel, choose_device, load_model
+
+
+@dataclass(frozen=True)
+class Options(DecodingConfig):
+    """How to decode: what a recipe says of it, and what is chosen from call to call."""
+
+    nbest: int = 1  # translations a sentence
+    context: ContextSpec | str | None = None  # None: as the model was trained; "off": as if it had no context modules
+    glossary: Glossary | None = None
+    shortlist: bool = True  # words from the model's shortlist alone, where it has one
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.context, str) and self.context != OFF:
+            ContextSpec.parse(self.context)  # a spec that makes no sense is found here, before any work is done
+        if not 1 <= self.nbest <= (2 * self.beam if self.beam > 1 else 1):
+            raise DocnmtError(
+                f"beam {self.beam}, n-best {self.nbest}\n  Ask for up to twice the beam; for one with a beam of one."
+            )
+
+    def changed(self, *, glossary: Glossary | Mapping[str, str] | None = None, **given: Any) -> Options:
+        """Other values for those that are given; None leaves one as it is. A glossary may be a mapping of terms."""
+        if glossary is not None and not isinstance(glossary, Glossary):
+            glossary = Glossary.of(glossary)
+        given["glossary"] = glossary
+        return replace(self, **{name: value for name, value in given.items() if value is not None})
+
+
+@dataclass(frozen=True)
+class TranslatedSentence:
+    texts: tuple[str, ...]  # best first
+    scores: tuple[float, ...]  # log-probability over length penalty, of all that the decoder wrote
+    unmet: tuple[Phrase, ...] = ()  # terms of the glossary that are not in the best one
+
+    @property
+    def text(self) -> str:
+        return self.texts[0]
+
+
+@dataclass(frozen=True)
+class TranslatedDocument:
+    id: str
+    sentences: tuple[TranslatedSentence, ...]
 
 
 class Translator(Scorer):
@@ -58,6 +96,7 @@ class Translator(Scorer):
     def __init__(self, loaded: LoadedModel, shortlist: Shortlist | None = None):
         super().__init__(loaded)
         self.int8, self.shortlist = loaded.int8, shortlist
+        self.options = Options(**vars(self.card.decoding))
         self.terms = TermCheck()  # of glossaries, in all that was translated
 
     def __repr__(self) -> str:
@@ -151,12 +190,11 @@ class Translator(Scorer):
         """
         if not isinstance(text, str):
             raise DocnmtError("a text is a string\n  Give sentences to translate([...]), a text to translate_text.")
+        _check_previous(previous)
+        chosen = (options or self.options).changed(context=context, glossary=glossary, beam=beam)
         file = FileSentences(text.encode(), "text.txt", (self.card.source_language, self.card.target_language))
-        sentences = [sentence.text for sentence in file.sentences]
-        found = self.translate(
-            sentences, previous=previous, context=context, glossary=glossary, beam=beam, options=options
-        )
-        return file.write(iter([Translated(sentence) for sentence in found])).decode()
+        found = translate_best(self, chosen, whole(file.sentences, previous, file.name)) if len(file) else []
+        return file.write(iter(found)).decode()
 
     def translate_documents(
         self,
@@ -183,8 +221,7 @@ class Translator(Scorer):
             False for any word of the vocabulary, where the model has a shortlist
         All else as for `translate`.
         """
-        if isinstance(previous, str):
-            raise DocnmtError("what was said before is a list of sentences, not a string\n  Write previous=[text].")
+        _check_previous(previous)
         chosen = (options or self.options).changed(
             context=context,
             glossary=glossary,
@@ -332,6 +369,11 @@ class Translator(Scorer):
         whole = tuple(" ".join(t) for t in texts[:count])
         asked = [phrase for part in parts for phrase in part.phrases]
         return TranslatedSentence(whole, tuple(scores[:count]), tuple(missing(asked, whole[0])) if asked else ())
+
+
+def _check_previous(previous: Sequence[str]) -> None:
+    if isinstance(previous, str):
+        raise DocnmtError("what was said before is a list of sentences, not a string\n  Write previous=[text].")
 
 
 def _phrases(document: Document, glossary: Glossary | None) -> list[tuple[Phrase, ...]]:

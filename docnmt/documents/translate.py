@@ -1,7 +1,7 @@
 """A file in another language: its segments into sentences, these through a machine, and back into the file.
 
-Nothing here knows of models: what translates and aligns is handed in (`Machine`; decoding/files.py has the one that is
-used).
+Nothing here knows of models: what translates and aligns is handed in (`Machine`; the one in use is in
+decoding/files.py).
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import stat
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 from docnmt.base.errors import DocnmtError
 from docnmt.documents.marks import Links, place
@@ -40,11 +40,14 @@ class Translated:
     marks: tuple[Mark, ...] = ()
 
 
-class Machine(Protocol):
-    def translate(
-        self, name: str, sentences: Sequence[str], block: range, wanted: Mapping[int, str]
-    ) -> Mapping[int, str]:
-        """Sentences of a block of the document `name`, given as they are to be read; the others are context only."""
+Key = TypeVar("Key", bound=Hashable)  # tells sentences apart
+
+
+class Machine(Protocol[Key]):
+    """What translates. It knows the document around each sentence."""
+
+    def translate(self, texts: Mapping[Key, str]) -> Mapping[Key, Sequence[str]]:
+        """The translations of each, best first: at least one."""
         ...
 
     def align(self, pairs: Sequence[tuple[str, str]]) -> Sequence[Links]:
@@ -52,63 +55,66 @@ class Machine(Protocol):
         ...
 
 
-class Sentences:
-    """Sentences that are translated with their placeholders kept and their marks at the right words."""
-
-    def __init__(self, name: str, sentences: Sequence[Sentence]):
-        self.name, self.sentences = name, sentences
-        self.texts = [sentence.text for sentence in sentences]
-
-    def __len__(self) -> int:
-        return len(self.sentences)
-
-    def translate(self, machine: Machine, block: range) -> list[Translated]:
-        """The sentences of a block, in the context of all."""
-        wanted = {n: self.texts[n] for n in block if self.sentences[n].translate}
-        found = self._through(machine, block, wanted)
-        spoilt = {n for n, text in found.items() if counts(text) != counts(self.texts[n])}
-        found = {n: text if n in spoilt else in_order(text, self.texts[n]) for n, text in found.items()}
-        bare = {n: take_out(self.texts[n], find(self.texts[n]), self.sentences[n].marks) for n in spoilt}
-        again = self._through(machine, block, {n: bare[n].text for n in spoilt})
-        found |= {n: without(text).strip() for n, text in again.items()}
-        return self.marked(machine, block, found, bare)
-
-    def _through(self, machine: Machine, block: range, wanted: Mapping[int, str]) -> dict[int, str]:
-        return dict(machine.translate(self.name, self.texts, block, wanted)) if wanted else {}
-
-    def marked(
-        self, machine: Machine, block: range, texts: Mapping[int, str], bare: Mapping[int, Bare]
-    ) -> list[Translated]:
-        """Translations of sentences of a block with the marks at their words; `bare` are those sentences that were
-        translated without their placeholders, which are put back. The others stay as they are."""
-        pairs: dict[int, tuple[str, str]] = {}
-        for n, text in texts.items():
-            if text and (n in bare or self.sentences[n].marks):
-                pairs[n] = (bare[n].text if n in bare else self.texts[n], text)
-        links = dict(zip(pairs, machine.align(list(pairs.values())), strict=True)) if pairs else {}
-
-        done = []
-        for n in block:
-            sentence, text = self.sentences[n], texts.get(n, "")
-            if not text:  # nothing to translate, or no words for it: better the sentence as it is than none
-                done.append(Translated(sentence.text, sentence.marks))
-                continue
-            if n in bare:
-                placed = place(bare[n].text, text, bare[n].marks, links[n])
-                text, marks = put_back(text, placed, bare[n])
+def translate_sentences(sentences: Mapping[Key, Sentence], machine: Machine[Key]) -> dict[Key, list[Translated]]:
+    """The translations of each sentence, best first, with its placeholders kept and its marks at the right words."""
+    texts = {key: sentence.text for key, sentence in sentences.items() if sentence.translate}
+    found = machine.translate(texts) if texts else {}
+    spoilt = {key: {text for text in ranked if counts(text) != counts(texts[key])} for key, ranked in found.items()}
+    bare = {key: take_out(texts[key], find(texts[key]), sentences[key].marks) for key in spoilt if spoilt[key]}
+    again = machine.translate({key: bare[key].text for key in bare}) if bare else {}
+    drafts: dict[tuple[Key, int], Draft] = {}
+    for key, sentence in sentences.items():
+        for rank, text in enumerate(found.get(key, [""])):
+            if not text and key not in bare:
+                drafts[key, rank] = Draft(sentence, "")
+            elif text not in spoilt[key]:
+                drafts[key, rank] = Draft(sentence, in_order(text, sentence.text))
             else:
-                marks = place(sentence.text, text, sentence.marks, links.get(n, ()))
-            done.append(Translated(text, tuple(mark for _, mark in marks)))
-        return done
+                text = again[key][min(rank, len(again[key]) - 1)]
+                drafts[key, rank] = Draft(sentence, without(text).strip(), bare[key])
+    done: dict[Key, list[Translated]] = {key: [] for key in sentences}
+    for (key, _), translated in place_marks(drafts, machine.align).items():
+        done[key].append(translated)
+    return done
 
 
-class FileSentences(Sentences):
+class Draft(NamedTuple):
+    """A sentence and its translation, without marks."""
+
+    sentence: Sentence
+    text: str  # empty: the sentence stays as it is
+    bare: Bare | None = None  # what was translated, if the model could not be trusted with the placeholders
+
+
+def place_marks(
+    drafts: Mapping[Key, Draft], align: Callable[[Sequence[tuple[str, str]]], Sequence[Links]]
+) -> dict[Key, Translated]:
+    """Puts the marks of each sentence at the words of its translation, and placeholders that were taken out."""
+    pairs: dict[Key, tuple[str, str]] = {}
+    for key, (sentence, text, bare) in drafts.items():
+        if text and (bare or sentence.marks):
+            pairs[key] = (bare.text if bare else sentence.text, text)
+    links = dict(zip(pairs, align(list(pairs.values())), strict=True)) if pairs else {}
+    done: dict[Key, Translated] = {}
+    for key, (sentence, text, bare) in drafts.items():
+        if not text:  # nothing to translate, or no words for it: better the sentence as it is than none
+            done[key] = Translated(sentence.text, sentence.marks)
+            continue
+        if bare:
+            text, marks = put_back(text, place(bare.text, text, bare.marks, links[key]), bare)
+        else:
+            marks = place(sentence.text, text, sentence.marks, links.get(key, ()))
+        done[key] = Translated(text, tuple(mark for _, mark in marks))
+    return done
+
+
+class FileSentences:
     """A file that was read, as sentences."""
 
     def __init__(self, data: bytes, name: str, languages: tuple[str, str]):
-        self.languages = languages
+        self.name, self.languages = name, languages
         self.file: FileText = _read(data, name, languages)
-        found: list[Sentence] = []
+        self.sentences: list[Sentence] = []
         # Of each segment its number of sentences; and the space after them, where there is some.
         self._counts, self._rests = array("q"), dict[int, str]()
         segments = self.file.segments
@@ -116,11 +122,14 @@ class FileSentences(Sentences):
         for number, segment in enumerate(segments):
             sentences, rest = sentences_of(segment, languages[0])
             room.take(max(0, len(sentences) - 1))  # the first was counted with its segment
-            found += sentences
+            self.sentences += sentences
             self._counts.append(len(sentences))
             if rest:
                 self._rests[number] = rest
-        super().__init__(name, found)
+        self.texts = [sentence.text for sentence in self.sentences]
+
+    def __len__(self) -> int:
+        return len(self.sentences)
 
     @property
     def segments(self) -> Iterator[tuple[Segment, int, str]]:
@@ -129,19 +138,8 @@ class FileSentences(Sentences):
             yield segment, count, self._rests.get(number, "")
 
     def blocks(self) -> Iterator[range]:
-        """A file without sentences has a block, too: there is something to write."""
-        for start in range(0, max(1, len(self)), BLOCK):
+        for start in range(0, len(self), BLOCK):
             yield range(start, min(start + BLOCK, len(self)))
-
-    def translated(self, machine: Machine, tick: Callable[[int], object] = lambda count: None) -> bytes:
-        """All of the file in one go."""
-
-        def sentences() -> Iterator[Translated]:
-            for block in self.blocks():
-                yield from self.translate(machine, block)
-                tick(len(block))
-
-        return self.write(sentences())
 
     def write(self, translations: Iterator[Translated]) -> bytes:
         """The file with the translations of all its sentences."""
@@ -164,6 +162,11 @@ def _read(data: bytes, name: str, languages: tuple[str, str]) -> FileText:
         ) from error
 
 
+def has_words(text: str) -> bool:
+    """Whether there is something to translate in it."""
+    return any(map(str.isalpha, without(text)))
+
+
 def sentences_of(segment: Segment, language: str) -> tuple[list[Sentence], str]:
     """The sentences of a segment with their marks, and the space after the last one."""
     spans = find(segment.text)
@@ -182,7 +185,7 @@ def sentences_of(segment: Segment, language: str) -> tuple[list[Sentence], str]:
     for (start, stop), marks, before in zip(places, _shared_out(own, places), between, strict=True):
         text = segment.text[start:stop]
         kept = tuple(replace(mark, at=min(max(mark.at - start, 0), stop - start)) for mark in marks)
-        translate = segment.translate and any(map(str.isalpha, without(text)))
+        translate = segment.translate and has_words(text)
         sentences.append(Sentence(text, kept, segment.text[end:start], before, translate))
         end = stop
     return sentences, segment.text[end:]

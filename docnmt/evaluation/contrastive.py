@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.report import Column, Table
-from docnmt.decoding.results import OFF, Choice
+from docnmt.decoding.scoring import OFF, Choice
 from docnmt.decoding.translator import Translator
 from docnmt.document import Document
 from docnmt.evaluation.contrastive_items import Item, Passage

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any, TypeVar
 
@@ -13,16 +13,16 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from docnmt.decoding.files import FileMachine, languages_of
+from docnmt.decoding.excerpts import Excerpt, whole
+from docnmt.decoding.files import languages_of, translate_sentences_of
+from docnmt.decoding.translator import Translator
 from docnmt.documents.segment import KINDS, PACKED, is_document, kind_of
-from docnmt.documents.translate import FileSentences
-from docnmt.serving.downloads import Downloads
-from docnmt.serving.excerpts import options
-from docnmt.serving.models import ModelInfo
+from docnmt.documents.translate import FileSentences, Translated
 from docnmt.serving.openapi import as_page, description
-from docnmt.serving.pool import Pool
+from docnmt.serving.pool import Pool, options_of
 from docnmt.serving.requests import (
     AUTO,
+    ENDINGS,
     Detector,
     FileAsked,
     Languages,
@@ -35,11 +35,12 @@ from docnmt.serving.requests import (
     text_of,
     upload_of,
 )
-from docnmt.serving.texts import Texts, translate_texts
+from docnmt.serving.uploads import Downloads, FewFiles
 from docnmt.serving.web import Keys, Settings
+from docnmt.serving.worker import ModelInfo
 
 T = TypeVar("T")
-FILES = 8  # that are in memory at a time, being translated or waiting for it
+SHORT = 2_000  # characters that are cut and put together at once; more would keep other requests waiting
 
 Detected = dict[str, object]
 
@@ -56,7 +57,7 @@ class API:
         self.pool, self.settings, self.detector, self.downloads = pool, settings, detector, downloads
         self.languages = Languages(pool.models.values())
         self.keys = Keys(settings.keys)
-        self._files = 0
+        self.files = FewFiles()
 
     def routes(self) -> list[BaseRoute]:
         return [
@@ -100,18 +101,13 @@ class API:
         if not is_document(path.name):
             raise bad(f"file format not supported. Supported are {', '.join(KINDS)}.")
         how = FileAsked.of(parameters, self.settings)
-        if self._files >= FILES:
-            raise HTTPException(429, "Other files wait already. Try again later.", {"Retry-After": "10"})
-        self._files += 1
-        try:
+        with self.files.one_more():
             data = await file.read()
+            await file.close()
             text = "" if kind_of(path.name) in PACKED else data[:10_000].decode("utf-8", "ignore")
             model, _ = await self._model(parameters, text)
             work = self.pool.call(translate_upload, data, path.name, how, model=model.name, long=True)
             translated = await while_connected(request, work)
-        finally:
-            self._files -= 1
-            await file.close()
         name = f"{path.stem}.{model.target_language}{path.suffix}"
         key = await asyncio.to_thread(self.downloads.add, translated, name)
         return Answer({"translatedFileUrl": str(request.url_for("download_file", key=key))})
@@ -180,11 +176,54 @@ def _detected(language: str, probability: float) -> Detected:
     return {"confidence": round(100 * probability, 1), "language": language}
 
 
-def translate_upload(translator: Any, data: bytes, name: str, how: FileAsked) -> bytes:
+# ---- Strings of a request as one document: cut into sentences as files are ----
+
+
+def read_texts(texts: Sequence[str], format: str, languages: tuple[str, str]) -> list[FileSentences]:
+    return [FileSentences(text.encode(), f"q{ENDINGS[format]}", languages) for text in texts]
+
+
+def as_document(texts: Sequence[FileSentences], previous: Sequence[FileSentences]) -> Excerpt:
+    sentences = [sentence for text in texts for sentence in text.sentences]
+    return whole(sentences, [sentence for text in previous for sentence in text.texts])
+
+
+def ranked(texts: Sequence[FileSentences], found: Mapping[int, Sequence[Translated]]) -> list[list[str]]:
+    """For each string its translations, the best first, no two the same."""
+    ranks: list[list[str]] = []
+    for rank in range(max(map(len, found.values()), default=1)):
+        best: Iterator[Translated] = iter([found[n][min(rank, len(found[n]) - 1)] for n in range(len(found))])
+        ranks.append([text.write(best).decode() for text in texts])
+    return [list(dict.fromkeys(each)) for each in zip(*ranks, strict=True)]
+
+
+async def translate_texts(pool: Pool, info: ModelInfo, asked: TextsAsked) -> list[list[str]]:
+    languages = info.source_language, info.target_language
+    texts = await _aside(asked, read_texts, asked.texts, asked.format, languages)
+    previous = await _aside(asked, read_texts, asked.previous, asked.format, languages)
+    translated = pool.translate(
+        as_document(texts, previous),
+        model=info.name,
+        context=asked.context,
+        nbest=min(1 + asked.alternatives, info.most),
+        glossary=asked.glossary,
+    )
+    found = {place: translations async for place, translations in translated}
+    return await _aside(asked, ranked, texts, found)
+
+
+async def _aside(asked: TextsAsked, function: Any, *arguments: object) -> Any:
+    """In a thread, unless it is so little that a thread costs more."""
+    if sum(map(len, asked.texts)) + sum(map(len, asked.previous)) < SHORT:
+        return function(*arguments)
+    return await asyncio.to_thread(function, *arguments)
+
+
+def translate_upload(translator: Translator, data: bytes, name: str, how: FileAsked) -> bytes:
     languages = languages_of(translator)
-    before = Texts(how.previous, "text", languages).texts
-    machine = FileMachine(translator, options(translator, how.context, glossary=how.glossary), before)
-    return FileSentences(data, name, languages).translated(machine)
+    previous = [sentence for text in read_texts(how.previous, "text", languages) for sentence in text.texts]
+    options = options_of(translator, how.context, glossary=how.glossary)
+    return translate_sentences_of(translator, options, FileSentences(data, name, languages), previous)
 
 
 async def while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T:

@@ -2,38 +2,42 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
-from contextlib import aclosing, contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from docnmt.base.errors import DocnmtError
+from docnmt.corpus.memories import tmx
+from docnmt.decoding.excerpts import Excerpt
 from docnmt.decoding.terms import Glossary
-from docnmt.serving.api import FILES, Answer, while_connected
+from docnmt.documents.translate import Translated
+from docnmt.serving.api import Answer, while_connected
 from docnmt.serving.explain import aligned, explain
-from docnmt.serving.models import ModelInfo
 from docnmt.serving.pool import OutOfMemory, Overloaded, Pool, TimedOut, WorkerDied
-from docnmt.serving.questions import json_body, list_of, read_documents, write_tmx
 from docnmt.serving.requests import (
     Parameters,
     bad,
     flag_of,
     glossary_of,
+    json_object,
+    kind_of_body,
     name_of,
     read_parameters,
     text_of,
     upload_of,
 )
-from docnmt.serving.stretches import Wanted, translations
-from docnmt.serving.uploads import read_upload, write_upload
+from docnmt.serving.uploads import MOST, FewFiles, read_upload, write_upload
 from docnmt.serving.web import in_sentences
+from docnmt.serving.worker import ModelInfo
 
 # What people call the kinds of files, and the endings of each.
 KIND_NAMES = {
@@ -75,7 +79,7 @@ class Files(StaticFiles):
 class Page:
     def __init__(self, pool: Pool):
         self.pool = pool
-        self._files = 0
+        self.files = FewFiles()
 
     async def html(self, request: Request) -> Response:
         return FileResponse(STATIC / "translate.html", headers={"Cache-Control": "no-cache"})
@@ -99,7 +103,7 @@ class Page:
         """A file cut into sentences."""
         asked = await read_parameters(request)
         file, model = upload_of(asked), self._model(asked)
-        with self._room():
+        with self.files.one_more():
             work = self.pool.call(read_upload, await file.read(), file.filename, model=model.name, long=True)
             return Response(await while_connected(request, work), media_type=Answer.media_type)
 
@@ -107,26 +111,15 @@ class Page:
         """The file once more, with the translations that stand on the page; null for what stays as it is."""
         asked = await read_parameters(request)
         file, model, texts = upload_of(asked), self._model(asked), text_of(asked, "texts")
-        with self._room():
+        with self.files.one_more():
             work = self.pool.call(write_upload, await file.read(), file.filename, texts, model=model.name, long=True)
             return Response(await while_connected(request, work), media_type="application/octet-stream")
 
     async def tmx(self, request: Request) -> Response:
         languages = {info.name: (info.source_language, info.target_language) for info in self.pool.models.values()}
-        with self._room():
+        with self.files.one_more():
             work = self.pool.call(write_tmx, await json_body(request), languages, long=True)
             return Response(await while_connected(request, work), media_type="application/octet-stream")
-
-    @contextmanager
-    def _room(self) -> Iterator[None]:
-        """Not too many files are in memory at a time."""
-        if self._files >= FILES:
-            raise HTTPException(429, "Other files wait already. Try again later.", {"Retry-After": "10"})
-        self._files += 1
-        try:
-            yield
-        finally:
-            self._files -= 1
 
     # ---- translations ----
 
@@ -141,13 +134,13 @@ class Page:
         return StreamingResponse(self._lines(documents, model, context, glossary), media_type="application/x-ndjson")
 
     async def _lines(
-        self, documents: list[Wanted], model: ModelInfo, context: bool, glossary: Glossary | None
+        self, documents: list[Excerpt], model: ModelInfo, context: bool, glossary: Glossary | None
     ) -> AsyncIterator[str]:
         try:
             async with aclosing(translations(self.pool, documents, model, context, glossary)) as results:
-                async for document, position, result in results:
-                    texts = list(dict.fromkeys(text.strip() for text in result.texts))
-                    yield json.dumps({"document": document, "sentence": position, "texts": texts}) + "\n"
+                async for document, place, found in results:
+                    texts = list(dict.fromkeys(each.text.strip() for each in found))
+                    yield json.dumps({"document": document, "sentence": place, "texts": texts}) + "\n"
         except (DocnmtError, OutOfMemory, Overloaded, TimedOut, WorkerDied) as error:
             yield _last_line(in_sentences(str(error)))  # the status is out already
         except Exception:
@@ -188,3 +181,133 @@ def _last_line(error: str) -> str:
 def _check_lengths(*texts: str) -> None:
     if any(len(text) > LONGEST for text in texts):
         raise bad(f"a sentence has more than {LONGEST:,} characters")
+
+
+# ---- What may be large: read in a model process, as JSON of megabytes keeps all others waiting ----
+
+
+async def json_body(request: Request) -> bytes:
+    if kind_of_body(request) != "application/json":
+        raise bad("the body is not JSON")
+    return await request.body()
+
+
+def read_documents(_: Any, body: bytes) -> tuple[Parameters, list[Excerpt]]:
+    """What /page/translate is asked but the documents, and these."""
+    asked = json_object(body)
+    documents = asked.get("documents")
+    if not isinstance(documents, list):
+        raise bad("documents is not a list")
+    found: list[Excerpt] = []
+    room = MOST
+    for document in documents:
+        found.append(_wanted(document))
+        room -= max(1, len(found[-1].sentences))
+        if room < 0:
+            raise DocnmtError(f"more than {MOST:,} sentences\n  Translate them with docnmt translate.")
+    return {name: value for name, value in asked.items() if name in ("model", "context", "glossary")}, found
+
+
+def write_tmx(_: Any, body: bytes, languages: dict[str, tuple[str, str]]) -> bytes:
+    """A translation memory of `pairs`, in the languages of `model`."""
+    asked = json_object(body)
+    model, pairs = text_of(asked, "model", next(iter(languages))), asked.get("pairs")
+    if model not in languages:
+        raise DocnmtError("there is no such model\n  Load the page again.")
+    if not isinstance(pairs, list):
+        raise bad("pairs is not a list")
+    rows = []
+    for pair in pairs:
+        row = list_of({"pair": pair}, "pair")
+        if len(row) != 3:
+            raise bad("a pair is not three texts: a document's name, a sentence, its translation")
+        rows.append((row[0], row[1], row[2]))
+    return tmx(rows, languages[model])
+
+
+def list_of(asked: Parameters, name: str) -> list[str]:
+    given = asked.get(name)
+    if not isinstance(given, list):
+        raise bad(f"{name} is not a list")
+    return [text_of({name: each}, name) for each in given]
+
+
+def _wanted(asked: Any) -> Excerpt:
+    if not isinstance(asked, dict):
+        raise bad("a document is not an object")
+    sentences = list_of(asked, "sentences")
+    places = range(len(sentences))
+    wanted = asked.get("wanted", list(places))
+    if not isinstance(wanted, list) or not all(type(place) is int and place in places for place in wanted):
+        raise bad("wanted is not a list of places of sentences")
+    return Excerpt.of_texts(sentences, sorted(set(wanted)))
+
+
+# ---- Documents of any length through the queue: asked for in portions ----
+
+LENGTH = 64  # sentences asked for at a time: a long text must not fill the queue, nor run out of time
+ABREAST = 4  # portions at a time
+PATIENCE = 5  # times to wait for a place in the queue
+ALTERNATIVES = 5  # translations of a sentence to choose from
+
+Found = tuple[int, int, list[Translated]]  # document, place, translations
+
+
+def portions(document: Excerpt, in_order: bool) -> Iterator[Excerpt]:
+    """A system that needs its own translations of the sentences before gets all at once."""
+    places = list(document.wanted)
+    length = len(places) if in_order else LENGTH
+    for start in range(0, len(places), length or 1):
+        yield replace(document, wanted={place: document.wanted[place] for place in places[start : start + length]})
+
+
+async def translations(
+    pool: Pool, documents: Sequence[Excerpt], model: ModelInfo, context: bool, glossary: Glossary | None = None
+) -> AsyncGenerator[Found, None]:
+    """The wanted sentences of all documents as they get done."""
+    in_order = context and model.in_order
+    waiting = ((n, portion) for n, document in enumerate(documents) for portion in portions(document, in_order))
+    done: asyncio.Queue[Found | Exception | None] = asyncio.Queue()
+
+    async def work() -> None:
+        try:
+            for number, portion in waiting:
+                async for place, found in _patiently(pool, portion, model, context, glossary):
+                    done.put_nowait((number, place, found))
+            done.put_nowait(None)
+        except Exception as error:
+            done.put_nowait(error)
+
+    workers = [asyncio.create_task(work()) for _ in range(ABREAST)]
+    at_work = len(workers)
+    try:
+        while at_work:
+            found = await done.get()
+            if isinstance(found, Exception):
+                raise found
+            if found is None:
+                at_work -= 1
+            else:
+                yield found
+                await asyncio.sleep(0)  # many may be done at once, and others have their turn, too
+    finally:
+        for worker in workers:
+            worker.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)
+
+
+async def _patiently(
+    pool: Pool, document: Excerpt, model: ModelInfo, context: bool, glossary: Glossary | None
+) -> AsyncGenerator[tuple[int, list[Translated]], None]:
+    """Where the queue is full, once more in a while: a long text must not fail half way for that."""
+    for trial in range(PATIENCE + 1):
+        answers = pool.translate(document, model=model.name, context=context, nbest=ALTERNATIVES, glossary=glossary)
+        try:
+            async with aclosing(cast(AsyncGenerator[tuple[int, list[Translated]], None], answers)) as results:
+                async for each in results:
+                    yield each
+            return
+        except Overloaded as error:  # before the first answer: all sentences are taken, or none
+            if trial == PATIENCE:
+                raise
+            await asyncio.sleep(error.retry_after)

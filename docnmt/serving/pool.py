@@ -6,18 +6,20 @@ import asyncio
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import count, islice
 from typing import Any, Self, TypeVar
 
 from docnmt.base.errors import DocnmtError
-from docnmt.decoding.results import TranslatedSentence
+from docnmt.decoding.excerpts import Excerpt, translate_excerpts
+from docnmt.decoding.scoring import OFF
 from docnmt.decoding.terms import Glossary
+from docnmt.decoding.translator import Options, Translator
 from docnmt.document import NO_CONTEXT
-from docnmt.serving.excerpts import one_by_one, translate_excerpts, whole
+from docnmt.documents.translate import Translated
 from docnmt.serving.metrics import Metrics
-from docnmt.serving.models import FOLDERS, MEMORY, ModelInfo, Models, OutOfMemory
 from docnmt.serving.queue import Call, Group, Job, Overloaded, Queue
-from docnmt.serving.worker import CallFailed, Gone, Worker
+from docnmt.serving.worker import FOLDERS, MEMORY, CallFailed, Gone, ModelInfo, Models, OutOfMemory, Worker
 
 __all__ = ["CallFailed", "ModelInfo", "OutOfMemory", "Overloaded", "Pool", "TimedOut", "WorkerDied"]
 
@@ -102,32 +104,29 @@ class Pool:
 
     async def translate(
         self,
-        sentences: Sequence[str],
+        document: Excerpt,
         *,
-        previous: Sequence[str] = (),
         model: str | None = None,
         context: bool = True,
         nbest: int = 1,
         glossary: Glossary | None = None,
         deadline: float | None = None,
-    ) -> AsyncIterator[tuple[int, TranslatedSentence]]:
-        """One document. Yields (position, result) as sentences get done, in any order; every position once.
+    ) -> AsyncIterator[tuple[int, list[Translated]]]:
+        """Yields (place, translations) as sentences get done, in any order; every place that is wanted once.
 
-        Sentences without letters come back as they are; placeholders are kept, as in files. `previous` are sentences
-        before it, seen and not translated. `nbest` beyond the model's `most` gives those. `deadline` as of
-        time.monotonic(); the pool's own time limit if None. Raises Overloaded, TimedOut, WorkerDied. Closing the
-        iterator takes what has not started out of the queue.
+        `nbest` beyond the model's `most` gives those. `deadline` as of time.monotonic(); the pool's own time limit if
+        None. Raises Overloaded, TimedOut, WorkerDied. Closing the iterator takes what has not started out of the queue.
         """
         info = self.models[model or self.default]
         group = Group(info.name, context and info.uses_context, min(nbest, info.most), glossary)
         finished: asyncio.Queue[Job] = asyncio.Queue()
         if info.in_order and group.context:
-            excerpts = iter([whole(sentences, previous)] if sentences else [])
+            excerpts = iter([document] if len(document) else [])
         else:
-            excerpts = one_by_one(sentences, info.context if group.context else NO_CONTEXT, previous)
+            excerpts = document.one_by_one(info.context if group.context else NO_CONTEXT)
         waiting = (Job(group, finished, position, excerpt) for position, excerpt in enumerate(excerpts))
         deadline = deadline or time.monotonic() + self.seconds
-        self._queue.admit(len(sentences))
+        self._queue.admit(len(document))
         jobs: list[Job] = []
         try:
             while portion := list(islice(waiting, PORTION)):
@@ -136,8 +135,8 @@ class Pool:
                 await asyncio.sleep(0)  # others have their turn, too
             for _ in range(len(jobs)):
                 job = await self._next(finished, deadline)
-                for place, sentence in enumerate(job.answer):
-                    yield job.position + place, sentence
+                for found in job.answer.items():
+                    yield found
         finally:
             self._give_up(jobs)
 
@@ -217,9 +216,9 @@ class Pool:
         if isinstance(group, Call):
             seconds = self.seconds * (LONG if group.long else 1)
             return [await worker.call(seconds, group.model, group.function, *group.arguments)]
-        excerpts = [job.excerpt for job in jobs if job.excerpt is not None]
-        asked = translate_excerpts, excerpts, group.context, group.nbest, group.glossary
-        answers: list[list[TranslatedSentence]] = await worker.call(self.seconds, group.model, *asked)
+        excerpts = [job.excerpt for job in jobs]
+        asked = translate_batch, excerpts, group.context, group.nbest, group.glossary
+        answers: list[dict[int, list[Translated]]] = await worker.call(self.seconds, group.model, *asked)
         sentences = sum(map(len, answers))
         self.metrics.batches.add(sentences)
         self.metrics.sentences.add(sentences, model=group.model)
@@ -244,3 +243,16 @@ class Pool:
                 return
             except (Gone, OutOfMemory, DocnmtError) as error:
                 print(f"docnmt: it could not be: {error}", file=sys.stderr)
+
+
+# ---- in the processes ----
+
+
+def options_of(translator: Translator, context: bool, nbest: int = 1, glossary: Glossary | None = None) -> Options:
+    return replace(translator.options, nbest=nbest, context=None if context else OFF, glossary=glossary)
+
+
+def translate_batch(
+    translator: Translator, excerpts: Sequence[Excerpt], context: bool, nbest: int, glossary: Glossary | None
+) -> list[dict[int, list[Translated]]]:
+    return translate_excerpts(translator, options_of(translator, context, nbest, glossary), excerpts)

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
+from docnmt.decoding.excerpts import Excerpt
 from docnmt.decoding.terms import Glossary
-from docnmt.serving.excerpts import Excerpt
 
 BATCH = 128  # sentences in a batch
 BATCH_CHARACTERS = 24_000  # about, with their contexts: what a model takes at once anyway
@@ -58,7 +58,7 @@ class Call:
 class Job:
     group: Group | Call
     finished: asyncio.Queue[Job]  # where it goes when it has an answer or an error
-    position: int = 0  # in its document
+    position: int = 0  # among the jobs of its request
     excerpt: Excerpt | None = None
     arrived: float = field(default_factory=time.monotonic)
     alone: bool = False  # tried before, with others: now in a batch of its own
@@ -71,7 +71,7 @@ class Job:
 
     @property
     def size(self) -> int:
-        return len(self.excerpt.places) if self.excerpt else 1
+        return len(self.excerpt) if self.excerpt else 1
 
     def finish(self, answer: Any = None, error: Exception | None = None) -> None:
         self.answer, self.error = answer, error

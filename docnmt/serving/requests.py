@@ -17,8 +17,8 @@ from starlette.requests import Request
 from docnmt.base.errors import DocnmtError
 from docnmt.data.subwords import Subwords
 from docnmt.decoding.terms import Glossary
-from docnmt.serving.models import ModelInfo, code
 from docnmt.serving.web import Settings
+from docnmt.serving.worker import ModelInfo, code
 
 # ---- Languages of the models that are served ----
 
@@ -158,8 +158,12 @@ def bad(message: str) -> DocnmtError:
     return DocnmtError(f"Invalid request: {message}")
 
 
+def kind_of_body(request: Request) -> str:
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
 async def read_parameters(request: Request) -> Parameters:
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    kind = kind_of_body(request)
     if kind == "application/json":
         return _from_json(await request.body())
     if kind not in ("application/x-www-form-urlencoded", "multipart/form-data", ""):
@@ -195,6 +199,10 @@ async def _multipart(request: Request) -> list[tuple[str, Any]]:
 def _from_json(body: bytes) -> Parameters:
     if body.count(b"[") + body.count(b"{") > BRACKETS:
         raise bad("the body has too many brackets")
+    return json_object(body)
+
+
+def json_object(body: bytes) -> dict[str, Any]:
     try:
         found = json.loads(body)
     except (ValueError, RecursionError):

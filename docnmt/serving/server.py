@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import ipaddress
 import logging
@@ -13,6 +14,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 import anyio
+import h11
 import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -21,17 +23,17 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from docnmt.base.errors import DocnmtError
 from docnmt.serving import page as pages
 from docnmt.serving.api import API, Answer
-from docnmt.serving.connections import CONNECTIONS, PatientProtocol
-from docnmt.serving.downloads import Downloads
 from docnmt.serving.metrics import Metrics
-from docnmt.serving.models import FOLDERS, MEMORY, ModelInfo, Models, named
 from docnmt.serving.pool import LONG, CallFailed, OutOfMemory, Overloaded, Pool, TimedOut, WorkerDied
 from docnmt.serving.requests import Detector, name_of, subwords_of
+from docnmt.serving.uploads import Downloads
 from docnmt.serving.web import BodyLimits, KeysForPages, Security, Settings, in_sentences
+from docnmt.serving.worker import FOLDERS, MEMORY, ModelInfo, Models, named
 
 # ---- The server's application: API and pages, with what stands around them ----
 
@@ -133,6 +135,49 @@ async def _unavailable(request: Request, error: Exception) -> Response:
 
 async def _failed(request: Request, error: Exception) -> Response:
     return _told(500, "Something went wrong in the server. Its log says what.")
+
+
+# ---- Connections as uvicorn has them, with limits that it lacks: headers come in time, no address has all ----
+
+CONNECTIONS = 1000  # in all; beyond that everybody is told to come again
+PER_ADDRESS = 200  # a proxy is one address, too
+HEADER_SECONDS = 20
+
+_TOO_MANY = b"HTTP/1.1 429 Too Many Requests\r\nConnection: close\r\nRetry-After: 10\r\nContent-Length: 0\r\n\r\n"
+
+
+class PatientProtocol(H11Protocol):
+    """It waits for a request's headers, but not for ever."""
+
+    _late: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        clients = [getattr(each, "client", None) for each in self.connections]
+        if sum(client[0] == self.client[0] for client in clients if client and self.client) > PER_ADDRESS:
+            transport.write(_TOO_MANY)
+            transport.close()
+        self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._stop()
+
+    def _watch(self) -> None:
+        """Between requests, once something of the next has come, uvicorn's own time limit is off."""
+        if self.conn.their_state is not h11.IDLE:
+            self._stop()
+        elif self._late is None:
+            self._late = self.loop.call_later(HEADER_SECONDS, self.transport.close)
+
+    def _stop(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
 
 
 # ---- Listening: a socket, uvicorn on it, and a stop that lets requests finish ----

@@ -1,24 +1,55 @@
-"""A text or file that somebody put on the page: taken apart into documents of sentences, and written with their
-translations as they stand on the page. Runs where the model is; between the two nothing is kept."""
+"""Files that come in and go out: what is put on the page, how many are in memory, translations kept to be fetched."""
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
+import secrets
+import shutil
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, Protocol
 
+from starlette.exceptions import HTTPException
+
 from docnmt.base.errors import DocnmtError
-from docnmt.decoding.files import FileMachine, languages_of
-from docnmt.decoding.jobs import Placed, read_placed, renderer
-from docnmt.decoding.results import TranslatedDocument, TranslatedSentence
-from docnmt.decoding.translator import Translator
+from docnmt.decoding.alignment import align
+from docnmt.decoding.files import Placed, corpus_format, languages_of, placed_documents, renderer
+from docnmt.decoding.translator import TranslatedDocument, TranslatedSentence, Translator
 from docnmt.documents.segment import is_document
-from docnmt.documents.translate import FileSentences
+from docnmt.documents.translate import Draft, FileSentences, place_marks
 from docnmt.serving.requests import bad, text_of
 
+FILES = 8  # that are in memory at a time, being translated or waiting for it
 MOST = 10_000  # sentences: beyond that a page is no help, to its reader and to the browser
+
+
+class FewFiles:
+    """Not too many files are in memory at a time."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    @contextmanager
+    def one_more(self) -> Iterator[None]:
+        if self.count >= FILES:
+            raise HTTPException(429, "Other files wait already. Try again later.", {"Retry-After": "10"})
+        self.count += 1
+        try:
+            yield
+        finally:
+            self.count -= 1
+
+
+# ---- On the page: a file is taken apart into documents of sentences, and written with their translations ----
+
+# Both run where the model is, and between them nothing is kept.
 
 Texts = Sequence[str | None]  # for each sentence, document after document, its translation; None: it stays as it is
 
@@ -102,14 +133,12 @@ class LaidOut:
         return [{"id": "", "sentences": sentences}]
 
     def written(self, translator: Translator, texts: Texts) -> bytes:
-        machine = FileMachine(translator, translator.options)
-        given = {n: text for n, text in enumerate(texts) if text and self.file.sentences[n].translate}
-        done = (
-            sentence
-            for block in self.file.blocks()
-            for sentence in self.file.marked(machine, block, {n: given[n] for n in block if n in given}, {})
+        drafts = (
+            Draft(sentence, (text or "") if sentence.translate else "")
+            for sentence, text in zip(self.file.sentences, texts, strict=True)
         )
-        return self.file.write(done)
+        done = place_marks(dict(enumerate(drafts)), partial(align, translator))
+        return self.file.write(iter(done.values()))
 
 
 class Corpus:
@@ -146,8 +175,8 @@ def _read_corpus(data: bytes, name: str) -> tuple[str, list[Placed]]:
         path = Path(folder) / name
         path.write_bytes(data)
         try:
-            kind, documents = read_placed(str(path), "")
-            return kind, list(_counted(name, documents))
+            kind = corpus_format(str(path))
+            return kind, list(_counted(name, placed_documents(str(path), kind)))
         except DocnmtError as error:  # where it lies for the moment is nobody's business
             raise DocnmtError(str(error).replace(f"{folder}/", "")) from None
 
@@ -158,3 +187,94 @@ def _counted(name: str, documents: Iterator[Placed]) -> Iterator[Placed]:
         count += len(placed.document)
         _check_count(name, count)
         yield placed
+
+
+# ---- Translations that wait to be fetched: not for long, and not without end ----
+
+# All are in one folder, which goes with the server; its processes write theirs there, too. A server that was killed
+# leaves its folder behind; the next one that is started removes it: nobody holds its lock any more.
+
+SECONDS = 30 * 60
+BYTES = 256 << 20  # of all that wait to be fetched; the oldest go first
+PREFIX = "docnmt-serve-"
+LOCK = "lock"
+
+
+class Scratch:
+    """A folder that is locked as long as the server lives."""
+
+    def __init__(self) -> None:
+        remove_abandoned()
+        self.path = Path(tempfile.mkdtemp(prefix=PREFIX))
+        self._lock = _locked(self.path)
+
+    def close(self) -> None:
+        shutil.rmtree(self.path, ignore_errors=True)
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+
+def remove_abandoned() -> None:
+    """Folders of servers that are no more. Those that are being made have no lock yet: they stay for a minute."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        try:
+            found = folder.lstat()
+            if folder.is_symlink() or found.st_uid != os.getuid() or time.time() - found.st_mtime < 60:
+                continue
+            lock = _locked(folder)
+        except OSError:
+            continue
+        if lock is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+            os.close(lock)
+
+
+def _locked(folder: Path) -> int | None:
+    """A handle that holds the folder's lock; None if another process does."""
+    handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        return None
+    return handle
+
+
+@dataclass(frozen=True)
+class Download:
+    path: Path
+    name: str  # to save it under
+    size: int
+    made: float
+
+
+class Downloads:
+    def __init__(self) -> None:
+        self.scratch = Scratch()
+        self._found: dict[str, Download] = {}
+
+    def add(self, data: bytes, name: str) -> str:
+        """The name under which to ask for it, which nobody can guess."""
+        key = secrets.token_urlsafe(16) + Path(name).suffix
+        path = self.scratch.path / key
+        path.write_bytes(data)
+        self._found[key] = Download(path, name, len(data), time.monotonic())
+        self._tidy_up()
+        return key
+
+    def get(self, key: str) -> Download | None:
+        self._tidy_up()
+        return self._found.get(key)
+
+    def close(self) -> None:
+        self.scratch.close()
+
+    def _tidy_up(self) -> None:
+        room = BYTES
+        for key, each in reversed(list(self._found.items())):
+            room -= each.size
+            newest = each is next(reversed(self._found.values()))
+            if time.monotonic() - each.made > SECONDS or (room < 0 and not newest):
+                each.path.unlink(missing_ok=True)
+                self._found.pop(key, None)

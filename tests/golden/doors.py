@@ -118,8 +118,9 @@ class Server:
 
 def translated(data: bytes, name: str, say: Callable[[str], str]) -> bytes:
     """A file whose sentences are translated by `say`."""
+    import docnmt.decoding.excerpts as excerpts
     import docnmt.decoding.files as files
-    from docnmt.decoding.results import Options, TranslatedDocument, TranslatedSentence
+    from docnmt.decoding.translator import Options, TranslatedDocument, TranslatedSentence
 
     def translate_documents(documents: Any, **_: Any) -> Any:
         for document in documents:
@@ -132,12 +133,12 @@ def translated(data: bytes, name: str, say: Callable[[str], str]) -> bytes:
         rule=lambda context: None,
         translate_documents=translate_documents,
     )
-    original = files.align
-    files.align = lambda _, pairs: [_same_words(*pair) for pair in pairs]  # type: ignore[assignment]
+    original = excerpts.align
+    excerpts.align = lambda _, pairs: [_same_words(*pair) for pair in pairs]  # type: ignore[assignment]
     try:
         return files.translate_bytes(fake, data, name)
     finally:
-        files.align = original
+        excerpts.align = original
 
 
 def _same_words(source: str, target: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:

@@ -51,7 +51,7 @@ def test_terms_on_standard_output_and_in_files(model, folder):
 
 
 def test_a_run_that_goes_on_tells_of_all_terms(model, folder, monkeypatch):
-    monkeypatch.setattr("docnmt.decoding.jobs.BLOCK", 1)
+    monkeypatch.setattr("docnmt.decoding.files.BLOCK", 1)
     translator = load(model, "cpu")
     options = replace(translator.options, glossary=Glossary.read(folder / "terms.tsv"))
     ticks = count(1)
@@ -60,12 +60,13 @@ def test_a_run_that_goes_on_tells_of_all_terms(model, folder, monkeypatch):
         if next(ticks) == 2:
             raise KeyboardInterrupt
 
+    path = str(folder / "in.txt")
     stopped = FileJob(translator, options, tick=stop_at_the_second)
     with pytest.raises(KeyboardInterrupt):
-        stopped.translate(str(folder / "in.txt"), folder / "out.txt", "text")
+        stopped.translate(path, stopped.open(path, "text"), folder / "out.txt")
     again = load(model, "cpu")
     job = FileJob(again, options)
-    job.translate(str(folder / "in.txt"), folder / "out.txt", "text")
+    job.translate(path, job.open(path, "text"), folder / "out.txt")
     job.finish()
     assert again.terms.found == 4
     check(LINES, (folder / "out.txt").read_text(encoding="utf-8").splitlines(), folder)

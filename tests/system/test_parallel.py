@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import torch
 
-import docnmt.decoding.jobs as jobs
-from docnmt.decoding.translator import Translator
+import docnmt.decoding.files as files
+from docnmt.decoding.translator import Options, Translator, load
 from docnmt.model.context import is_document_parameter
 from tests.system.conftest import (
     Tiny,
@@ -119,7 +119,7 @@ def text(tiny: Tiny) -> Path:
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two documents a block."""
-    monkeypatch.setattr(jobs, "BLOCK", 4)
+    monkeypatch.setattr(files, "BLOCK", 4)
 
 
 def line_count(path: Path) -> int:
@@ -165,7 +165,7 @@ def test_a_stopped_translation_goes_on_with_the_missing_blocks(
     assert sorted(path.name for path in parts.iterdir()) == ["00000000", "00000001"]
     done = command("translate", model, text, "-o", out)
     assert done.code == 0, done.err
-    count = len(list(jobs.blocks(jobs.read_placed(str(text), "")[1])))
+    count = len(list(files.CorpusWork(str(text), "", load(model), Options()).blocks()))
     assert len(calls) == 3 + count - 2, "finished blocks are translated again"
     assert out.read_text(encoding="utf-8") == expected
     assert [path.name for path in tmp_path.iterdir()] == ["out.en"]

@@ -17,8 +17,8 @@ from urllib.error import HTTPError
 
 import pytest
 
-from docnmt.serving.models import FOLDERS
 from docnmt.serving.requests import Detector, subwords_of
+from docnmt.serving.worker import FOLDERS
 from tests.system.conftest import Result, Tiny, command, environment
 
 LIMIT = 60  # seconds for anything

@@ -11,7 +11,7 @@ import pytest
 
 import docnmt
 from docnmt import DocnmtError, Document, Glossary, ParallelDocument, Translator
-from docnmt.decoding.results import Options
+from docnmt.decoding.translator import Options
 from tests.builders import loaded_model, parallel_documents
 
 METHODS = ("translate", "translate_nbest", "translate_text", "translate_documents", "score")

@@ -10,8 +10,7 @@ import torch
 from docnmt.config import ContextConfig
 from docnmt.data.batches import make_batch, pack
 from docnmt.decoding import beam as beam_module
-from docnmt.decoding.beam import Hypothesis, beam_search, length_penalty
-from docnmt.decoding.rules import WuRule
+from docnmt.decoding.beam import Hypothesis, WuRule, beam_search, length_penalty
 from tests.builders import (
     BOS,
     CONNECTIONS,

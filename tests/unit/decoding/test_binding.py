@@ -15,12 +15,11 @@ import sentencepiece
 from docnmt.config import ContextConfig, DecodingConfig
 from docnmt.data.context import Neighbours
 from docnmt.data.subwords import Subwords
-from docnmt.decoding import binding as binding_module
+from docnmt.decoding import terms as binding_module
 from docnmt.decoding import translator as translator_module
 from docnmt.decoding.beam import beam_search
-from docnmt.decoding.binding import substitute
 from docnmt.decoding.phrases import Phrase, missing
-from docnmt.decoding.terms import Glossary, Term
+from docnmt.decoding.terms import Glossary, Term, substitute
 from docnmt.decoding.translator import Translator
 from docnmt.decoding.units import UnitMaker
 from docnmt.document import Document

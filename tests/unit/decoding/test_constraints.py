@@ -10,8 +10,7 @@ import torch
 from docnmt.data.batches import make_batch, pack
 from docnmt.decoding.beam import Hypothesis, beam_search, length_penalty
 from docnmt.decoding.constraints import WIDEST, Constraints, Tracker, beam_for
-from docnmt.decoding.phrases import Phrase, missing
-from docnmt.decoding.spelling import Spelling
+from docnmt.decoding.phrases import Phrase, Spelling, missing
 from tests.builders import BOS, EOS, TARGET_WORDS, endless_model, make_model, random_sentences, toy_model, with_end
 
 MARKS = {"bos": BOS, "eos": EOS}

@@ -6,8 +6,7 @@ import pytest
 import torch
 
 from docnmt.data.batches import make_batch, pack
-from docnmt.decoding.beam import beam_search
-from docnmt.decoding.rules import LONGEST, MarianRule
+from docnmt.decoding.beam import LONGEST, MarianRule, beam_search
 from tests.builders import BOS, EOS, endless_model, random_sentences, toy_model, with_end
 
 FORBIDDEN = [6, 11]

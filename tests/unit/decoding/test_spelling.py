@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from docnmt.decoding.spelling import Spelling
+from docnmt.decoding.phrases import Spelling
 from tests.builders import lines, subwords
 
 SPELLING = Spelling.of(subwords())

@@ -18,8 +18,7 @@ from docnmt.data.batches import make_batch, pack
 from docnmt.data.context import ContextRule
 from docnmt.decoding import translator as translator_module
 from docnmt.decoding.beam import beam_search
-from docnmt.decoding.results import Options
-from docnmt.decoding.translator import Translator, load
+from docnmt.decoding.translator import Options, Translator, load
 from docnmt.decoding.units import split_long
 from docnmt.document import ContextSpec, Document, ParallelDocument
 from docnmt.model_folder import LoadedModel, ModelCard, load_card, load_model, save_model, weights_of

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import docnmt.decoding.files
+import docnmt.decoding.excerpts
 from docnmt.base.errors import DocnmtError
 from docnmt.decoding.files import translate_bytes
 from docnmt.documents import KINDS, read_document
@@ -88,7 +88,7 @@ def suffix_of(kind: str) -> str:
 @pytest.fixture(autouse=True, scope="module")
 def no_links():
     patch = pytest.MonkeyPatch()
-    patch.setattr(docnmt.decoding.files, "align", lambda translator, pairs: [[] for _ in pairs])
+    patch.setattr(docnmt.decoding.excerpts, "align", lambda translator, pairs: [[] for _ in pairs])
     yield
     patch.undo()
 

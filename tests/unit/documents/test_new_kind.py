@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-import docnmt.decoding.files
+import docnmt.decoding.excerpts
 from docnmt.decoding.files import translate_bytes
 from docnmt.documents import KINDS, read_document
 from docnmt.documents.outline import Outline
@@ -65,7 +65,7 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> None:
     vars(module)["read"] = read
     monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setitem(KINDS, ".recipe", "recipe")
-    monkeypatch.setattr(docnmt.decoding.files, "align", lambda translator, pairs: [[] for _ in pairs])
+    monkeypatch.setattr(docnmt.decoding.excerpts, "align", lambda translator, pairs: [[] for _ in pairs])
 
 
 def test_what_is_read() -> None:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import docnmt.decoding.files
+import docnmt.decoding.excerpts
 from docnmt.base.errors import DocnmtError
 from docnmt.decoding.files import translate_bytes
 from docnmt.documents import read_document
@@ -339,7 +339,7 @@ def test_gettext_accepts_the_result(
     plurals: str, say: Callable[[str], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also of messages in which the order of the values is that of the placeholders."""
-    monkeypatch.setattr(docnmt.decoding.files, "align", lambda translator, pairs: [[] for _ in pairs])
+    monkeypatch.setattr(docnmt.decoding.excerpts, "align", lambda translator, pairs: [[] for _ in pairs])
     body = BODY + '\n#, c-format\nmsgid "%s line %d has %5.2f errors"\nmsgstr ""\n'
     body += '\n#, python-brace-format\nmsgid "From {} to {name} and {}"\nmsgstr ""\n'
     lines = HEADER.splitlines(keepends=True)

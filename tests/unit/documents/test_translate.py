@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import docnmt.decoding.files
+import docnmt.decoding.excerpts
 import docnmt.documents.translate as translation
 from docnmt.base.errors import DocnmtError
 from docnmt.decoding.files import translate_bytes, translate_file
@@ -22,7 +22,7 @@ from tests.fake_translator import Fake, backwards
 
 @pytest.fixture(autouse=True)
 def no_links(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(docnmt.decoding.files, "align", lambda translator, pairs: [[] for _ in pairs])
+    monkeypatch.setattr(docnmt.decoding.excerpts, "align", lambda translator, pairs: [[] for _ in pairs])
 
 
 def text(data: str, say: Callable[[str], str], languages=("fr", "en"), **settings) -> str:

@@ -11,7 +11,7 @@ import torch
 
 from docnmt.config import ContextConfig
 from docnmt.data.batches import pack
-from docnmt.decoding import binding
+from docnmt.decoding import terms as binding
 from docnmt.decoding.beam import beam_search
 from docnmt.decoding.terms import Glossary, Term
 from docnmt.decoding.translator import Translator

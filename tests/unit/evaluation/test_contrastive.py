@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from docnmt.base.errors import BadInput, DocnmtError
 from docnmt.base.lines import InputFile
-from docnmt.decoding.results import Choice, SentenceScore
+from docnmt.decoding.scoring import Choice, SentenceScore
 from docnmt.decoding.translator import Translator
 from docnmt.demo import write_demo_corpus
 from docnmt.document import Document

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from docnmt.base.errors import DocnmtError
-from docnmt.decoding.jobs import Placed, as_text, renderer
-from docnmt.decoding.results import TranslatedDocument, TranslatedSentence
+from docnmt.decoding.files import Placed, as_text, renderer
+from docnmt.decoding.translator import TranslatedDocument, TranslatedSentence
 from docnmt.document import Document
 from docnmt.evaluation.outputs import read_outputs, read_references
 from docnmt.evaluation.scores import all_of, documents_of, domains_of

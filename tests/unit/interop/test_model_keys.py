@@ -13,8 +13,7 @@ from docnmt.base.errors import DocnmtError
 from docnmt.config import ContextConfig, DecodingConfig, ModelConfig
 from docnmt.data.batches import pack
 from docnmt.data.subwords import NamedSubwords, Vocabulary
-from docnmt.decoding.beam import beam_search
-from docnmt.decoding.rules import MarianRule
+from docnmt.decoding.beam import MarianRule, beam_search
 from docnmt.engine import Engine, EngineState
 from docnmt.engine.matrices import QuantizedRows, has_int8
 from docnmt.engine.native import accelerator

@@ -13,15 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
-from docnmt.document import ContextSpec
+from docnmt.decoding.excerpts import Excerpt
 from docnmt.documents import KINDS
 from docnmt.serving import page as pages
-from docnmt.serving import stretches
-from docnmt.serving.downloads import Downloads
+from docnmt.serving import uploads
+from docnmt.serving.page import portions, translations
 from docnmt.serving.pool import Overloaded, TimedOut
 from docnmt.serving.requests import Detector
 from docnmt.serving.server import make_app
-from docnmt.serving.stretches import Wanted, translations
+from docnmt.serving.uploads import Downloads
 from docnmt.serving.web import Settings
 from tests.serving_fakes import PoolHere, expected
 
@@ -86,7 +86,7 @@ def test_models_are_told_with_their_languages_and_contexts(client, pool):
 
 @pytest.mark.parametrize("length", [1, 3, 64])
 def test_stretches_of_a_document_have_the_contexts_of_the_whole(client, monkeypatch, length):
-    monkeypatch.setattr(stretches, "LENGTH", length)
+    monkeypatch.setattr(pages, "LENGTH", length)
     found = ask(client, {"sentences": SENTENCES})
     assert found == {(0, place): expected(SENTENCES, place) for place in range(20)}
     without = ask(client, {"sentences": SENTENCES}, context=False)
@@ -94,7 +94,7 @@ def test_stretches_of_a_document_have_the_contexts_of_the_whole(client, monkeypa
 
 
 def test_only_what_is_wanted_comes_and_documents_stay_apart(client, monkeypatch):
-    monkeypatch.setattr(stretches, "LENGTH", 2)
+    monkeypatch.setattr(pages, "LENGTH", 2)
     other = ["Autre.", "Encore.", "Fin."]
     documents = {"sentences": SENTENCES, "wanted": [7, 3, 19, 3]}, {"sentences": other}, {"sentences": []}
     found = ask(client, *documents)
@@ -104,22 +104,17 @@ def test_only_what_is_wanted_comes_and_documents_stay_apart(client, monkeypatch)
     }
 
 
-def test_contexts_on_both_sides():
-    model = replace(PoolHere(("fr", "en")).models["fr-en"], context=ContextSpec(1, 2))
-    wanted = Wanted(SENTENCES, [0, 5, 6, 19])
-    for stretch in wanted.stretches(model, True):
-        for place in stretch.wanted:
-            assert stretch.sentences[place] == SENTENCES[stretch.first + place]
-            at = stretch.first + place
-            assert stretch.first <= max(0, at - 1) and stretch.first + len(stretch.sentences) >= min(20, at + 3)
-    whole = list(wanted.stretches(replace(model, in_order=True), True))
-    assert [list(stretch.sentences) for stretch in whole] == [SENTENCES]
-    assert list(Wanted(SENTENCES, []).stretches(replace(model, in_order=True), True)) == []
+def test_a_system_that_goes_in_order_gets_a_document_whole(monkeypatch):
+    monkeypatch.setattr(pages, "LENGTH", 2)
+    document = Excerpt.of_texts(SENTENCES, [0, 5, 6, 19])
+    assert [list(portion.wanted) for portion in portions(document, False)] == [[0, 5], [6, 19]]
+    assert list(portions(document, True)) == [document]
+    assert list(portions(Excerpt.of_texts(SENTENCES, []), True)) == []
 
 
 def test_alternatives_are_all_different(client):
     (line,) = lines(client.post("/page/translate", json={"documents": [{"sentences": ["Oui."]}]}))
-    assert len(line["texts"]) == len(set(line["texts"])) == stretches.ALTERNATIVES
+    assert len(line["texts"]) == len(set(line["texts"])) == pages.ALTERNATIVES
     (line,) = lines(client.post("/page/translate", json={"documents": [{"sentences": ["12."]}]}))
     assert line["texts"] == ["12."]
 
@@ -156,20 +151,20 @@ def test_who_hangs_up_leaves_the_queue():
     class Waiting(PoolHere):
         left = 0
 
-        async def translate(self, sentences, **asked):
+        async def translate(self, document, **asked):
             try:
-                yield 0, next(iter([await self._first(sentences[0])]))
+                yield 0, next(iter([await self._first(document.sentences[0])]))
                 await asyncio.sleep(60)
             finally:
                 self.left += 1
 
         async def _first(self, sentence):
-            async for _, result in super().translate([sentence]):
+            async for _, result in super().translate(Excerpt.of_texts([sentence])):
                 return result
 
     async def hang_up() -> int:
         pool = Waiting(("fr", "en"))
-        documents = [Wanted(SENTENCES, range(20)) for _ in range(3)]
+        documents = [Excerpt.of_texts(SENTENCES) for _ in range(3)]
         async with aclosing(translations(pool, documents, pool.models["fr-en"], True)) as results:  # type: ignore
             await anext(results)
         return pool.left
@@ -204,10 +199,10 @@ def test_files_that_are_refused(client):
 
 
 def test_few_files_at_a_time(client, monkeypatch):
-    for _ in range(pages.FILES + 1):  # those that are refused leave room for others
+    for _ in range(uploads.FILES + 1):  # those that are refused leave room for others
         assert client.post("/page/sentences", files={"file": ("a.docx", b"no archive")}).status_code == 400
     assert client.post("/page/sentences", files={"file": ("a.txt", "Oui.")}).status_code == 200
-    monkeypatch.setattr(pages, "FILES", 0)
+    monkeypatch.setattr(uploads, "FILES", 0)
     answer = client.post("/page/sentences", files={"file": ("a.txt", "Oui.")})
     assert answer.status_code == 429 and answer.headers["retry-after"]
 

@@ -10,8 +10,8 @@ import json
 import pytest
 
 from docnmt.base.errors import DocnmtError
-from docnmt.serving.downloads import Downloads
 from docnmt.serving.pool import CallFailed, Overloaded, TimedOut, WorkerDied
+from docnmt.serving.uploads import Downloads
 from docnmt.serving.web import Settings, read_keys
 from tests.serving_app import Server
 from tests.serving_fakes import expected
@@ -203,7 +203,7 @@ def test_files_that_are_none_are_refused(server, name, data, told):
 
 
 def test_downloads_do_not_pile_up(monkeypatch):
-    from docnmt.serving import downloads as module
+    from docnmt.serving import uploads as module
 
     downloads = Downloads()
     monkeypatch.setattr(module, "BYTES", 10)

@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
+from docnmt.decoding.excerpts import Excerpt
 from docnmt.judging.app import judging_app
 from docnmt.judging.store import Store
-from docnmt.serving import connections as module
 from docnmt.serving import pool as pool_module
+from docnmt.serving import server as module
 from docnmt.serving import web
-from docnmt.serving.downloads import PREFIX, Downloads
-from docnmt.serving.models import Shelf
 from docnmt.serving.pool import OutOfMemory, Pool
-from docnmt.serving.worker import Gone, Worker
+from docnmt.serving.uploads import PREFIX, Downloads
+from docnmt.serving.worker import Gone, Shelf, Worker
 from tests.judging_samples import make_sample
 from tests.live_server import Live, connections, is_closed
 from tests.serving_fakes import FakeModels, dying_load, languages, load_telling, sleep
@@ -150,7 +150,7 @@ def test_a_process_whose_work_is_awaited_by_one_of_many_goes_on(monkeypatch):
     monkeypatch.setattr(pool_module, "GRACE", 0.1)
 
     async def texts(pool: Pool, *sentences: str) -> list[str]:
-        return [result.text async for _, result in pool.translate(sentences)]
+        return [best.text async for _, (best,) in pool.translate(Excerpt.of_texts(sentences))]
 
     async def work(pool: Pool) -> None:
         leaves, stays = (asyncio.create_task(texts(pool, word)) for word in ("SLEEP 0.7", "a"))

@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from docnmt.base.errors import DocnmtError
-from docnmt.serving.models import named
+from docnmt.decoding.excerpts import Excerpt
 from docnmt.serving.pool import CallFailed, Overloaded, Pool, TimedOut, WorkerDied
+from docnmt.serving.worker import named
 from tests.serving_fakes import (
     FakeModels,
     dying_load,
@@ -38,7 +39,8 @@ def with_pool(work: Callable[[Pool], Awaitable[Any]], load=load_telling, **optio
 
 
 async def texts(pool: Pool, sentences: list[str], **options) -> list[str]:
-    found = {position: result.text async for position, result in pool.translate(sentences, **options)}
+    document = Excerpt.of_texts(sentences)
+    found = {place: best.text async for place, (best, *_) in pool.translate(document, **options)}
     assert sorted(found) == list(range(len(sentences)))
     return [found[n] for n in range(len(sentences))]
 
@@ -84,10 +86,10 @@ def test_what_can_be_asked():
         assert pool.alive == 1
 
         assert await texts(pool, []) == []
-        results = {n: r async for n, r in pool.translate(["a", "12 %"], nbest=3)}
+        results = {n: r async for n, r in pool.translate(Excerpt.of_texts(["a", "12 %"]), nbest=3)}
         assert results[0].texts == tuple(expected(["a"], 0, rank=rank) for rank in range(3))
         assert results[1].texts == ("12 %",)  # no words
-        more = [r async for _, r in pool.translate(["a"], nbest=99)]
+        more = [r async for _, r in pool.translate(Excerpt.of_texts(["a"]), nbest=99)]
         assert len(more[0].texts) == pool.models["one"].most
 
         assert await pool.call(languages, "x") == ("fr", "en", "x")
@@ -117,7 +119,7 @@ def test_a_request_that_is_given_up_leaves_the_queue():
         busy = asyncio.create_task(texts(pool, ["SLEEP 0.3"]))
         await asyncio.sleep(0.1)
         given_up = asyncio.create_task(texts(pool, ["a"] * 50))
-        async with aclosing(pool.translate(["b"] * 50)) as closed:
+        async with aclosing(pool.translate(Excerpt.of_texts(["b"] * 50))) as closed:
             closing = asyncio.create_task(anext(closed))
             await asyncio.sleep(0)
             assert pool._queue.waiting == 100

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docnmt.serving.excerpts import Excerpt
+from docnmt.decoding.excerpts import Excerpt
 from docnmt.serving.queue import BATCH, SMALLEST, WAIT, Call, Group, Job, Overloaded, Queue
 
 FR, EN = Group("fr-en", True, 1), Group("en-fr", True, 1)
@@ -18,7 +18,7 @@ FR, EN = Group("fr-en", True, 1), Group("en-fr", True, 1)
 def jobs(count: int, group: Group | Call = FR, arrived: float = 0.0, text: str = "a") -> list[Job]:
     """The sentences of a document that came in at some time."""
     finished: asyncio.Queue[Job] = asyncio.Queue()
-    return [Job(group, finished, n, Excerpt((text,), (0,)), arrived) for n in range(count)]
+    return [Job(group, finished, n, Excerpt.of_texts([text]), arrived) for n in range(count)]
 
 
 def call(long: bool = False, arrived: float = 0.0) -> list[Job]:

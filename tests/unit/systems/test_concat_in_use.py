@@ -10,7 +10,7 @@ import torch
 from docnmt.base.errors import DocnmtError
 from docnmt.data.batches import make_batch, pack
 from docnmt.decoding.beam import beam_search
-from docnmt.decoding.results import Choice
+from docnmt.decoding.scoring import Choice
 from docnmt.decoding.translator import Translator
 from docnmt.document import NO_CONTEXT, Document, ParallelDocument
 from docnmt.evaluation.context_gain import context_gain, translation_quality
