@@ -45,14 +45,6 @@ def in_blocks(
         yield document.part({place: file.sentences[place] for place in block}, seen)
 
 
-def translate_sentences_of(
-    translator: Translator, options: Options, file: FileSentences, previous: Sequence[str] = ()
-) -> bytes:
-    """The file in the other language."""
-    blocks = in_blocks(translator, options, file, previous)
-    return file.write(sentence for block in blocks for sentence in translate_best(translator, options, block))
-
-
 def translate_bytes(
     translator: Translator,
     data: bytes,
@@ -62,10 +54,13 @@ def translate_bytes(
     glossary: Glossary | Mapping[str, str] | None = None,
     beam: int | None = None,
     options: Options | None = None,
+    previous: Sequence[str] = (),
 ) -> bytes:
     """The file `data`, whose kind its name tells, in the other language; options as for Translator.translate."""
     chosen = (options or translator.options).changed(context=context, glossary=glossary, beam=beam)
-    return translate_sentences_of(translator, chosen, FileSentences(data, name, languages_of(translator)))
+    file = FileSentences(data, name, languages_of(translator))
+    blocks = in_blocks(translator, chosen, file, previous)
+    return file.write(sentence for block in blocks for sentence in translate_best(translator, chosen, block))
 
 
 def translate_file(
@@ -84,8 +79,9 @@ def translate_file(
     """
     if Path(out).exists() and os.path.samefile(path, out):
         raise DocnmtError(f"{path}: would be written over by its own translation\n  Give another name.")
-    chosen = (options or translator.options).changed(context=context, glossary=glossary, beam=beam)
-    data = translate_bytes(translator, read_bytes(path), str(path), options=chosen)
+    data = translate_bytes(
+        translator, read_bytes(path), str(path), context=context, glossary=glossary, beam=beam, options=options
+    )
     with write_atomically(out, binary=True) as file:
         file.write(data)
 

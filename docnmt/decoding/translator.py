@@ -240,11 +240,7 @@ class Translator(Scorer):
             pairs, skip = chain([continued(seen, *first, rule)], pairs), len(seen)
         for window in windows(pairs, self.WINDOW):
             wanted = [_phrases(document, chosen.glossary) for document, _ in window]
-            if rule is not None and rule.remembers:
-                units = self._decode_in_order(window, rule, chosen, wanted)
-            else:
-                units = [self._units(*pair, rule, each) for pair, each in zip(window, wanted, strict=True)]
-                self._decode([unit for document in units for sentence in document for unit in sentence], rule, chosen)
+            units = self._decode_documents(window, rule, chosen, wanted)
             for (document, _), sentences, each in zip(window, units, wanted, strict=True):
                 joined = tuple(self._join(parts, chosen.nbest) for parts in sentences[skip:])
                 for sentence, phrases, found in zip(document.sentences[skip:], each[skip:], joined, strict=True):
@@ -270,47 +266,47 @@ class Translator(Scorer):
         (result,) = self.translate_documents([document], previous=previous, options=options)
         return result.sentences
 
-    def _units(
-        self, document: Document, other: AnyDocument, rule: ContextRule | None, phrases: Sequence[Sequence[Phrase]]
-    ) -> list[list[Unit]]:
-        """For each sentence its units."""
-        ids = self.source.encode(document.sentences)
-        others = ids if other is document else self.source.encode(source_of(other))
-        around = [Neighbours() if rule is None else rule.around(others, i) for i in range(len(ids))]
-        made = UnitMaker(self.source, self.card.model.max_length, rule)
-        return [made.units(document, i, ids[i], around[i], phrases[i]) for i in range(len(ids))]
-
-    def _decode_in_order(
+    def _decode_documents(
         self,
         window: Sequence[tuple[Document, AnyDocument]],
-        rule: ContextRule,
+        rule: ContextRule | None,
         options: Options,
         phrases: Sequence[Sequence[Sequence[Phrase]]],
     ) -> list[list[list[Unit]]]:
-        """A sentence of each document at a time: what was written for the ones before is part of the next one's
-        context. Contexts from other documents have their own translations, made first."""
-        foreign = {n: Document(other.id, source_of(other)) for n, (d, other) in enumerate(window) if other is not d}
-        nothing = [_phrases(d, None) for d in foreign.values()]
-        theirs = self._decode_in_order([(d, d) for d in foreign.values()], rule, options, nothing) if foreign else []
-        written = {n: [self._written(parts) for parts in units] for n, units in zip(foreign, theirs, strict=True)}
+        """For each sentence of each document its units, decoded.
+
+        All go at once; or, where what was written for the sentences before is part of a sentence's context, one of each
+        document at a time. Contexts from other documents have their own translations then, made first.
+        """
+        in_order = rule is not None and rule.remembers
         sources = [self.source.encode(document.sentences) for document, _ in window]
-        contexts = [self.source.encode(foreign[n].sentences) if n in foreign else ids for n, ids in enumerate(sources)]
+        contexts = [
+            ids if other is document else self.source.encode(source_of(other))
+            for ids, (document, other) in zip(sources, window, strict=True)
+        ]
+        own: list[list[list[int]]] = [[] for _ in window]  # what was written so far
+        written = dict(enumerate(own))
+        if in_order:
+            foreign = {n: Document(other.id, source_of(other)) for n, (d, other) in enumerate(window) if other is not d}
+            nothing = [_phrases(document, None) for document in foreign.values()]
+            theirs = [(document, document) for document in foreign.values()]
+            decoded = self._decode_documents(theirs, rule, options, nothing) if foreign else []
+            written |= {n: list(map(_tokens, units)) for n, units in zip(foreign, decoded, strict=True)}
         made = UnitMaker(self.source, self.card.model.max_length, rule)
         units: list[list[list[Unit]]] = [[] for _ in window]
-        own: list[list[list[int]]] = [[] for _ in window]
-        for position in range(max(len(document) for document, _ in window)):
-            here = [n for n, (document, _) in enumerate(window) if position < len(document)]
-            for n in here:
-                around = rule.around(contexts[n], position, written.get(n, own[n]))
-                sentence, wanted = sources[n][position], phrases[n][position]
-                units[n].append(made.units(window[n][0], position, sentence, around, wanted))
-            self._decode([unit for n in here for unit in units[n][position]], rule, options)
-            for n in here:
-                own[n].append(self._written(units[n][position]))
+        longest = max(len(document) for document, _ in window)
+        for places in [range(n, n + 1) for n in range(longest)] if in_order else [range(longest)]:
+            batch: list[Unit] = []
+            for n, (document, _) in enumerate(window):
+                for i in places[: len(document) - places.start]:
+                    around = Neighbours() if rule is None else rule.around(contexts[n], i, written[n])
+                    units[n].append(made.units(document, i, sources[n][i], around, phrases[n][i]))
+                    batch += units[n][i]
+            self._decode(batch, rule, options)
+            if in_order:
+                for n, sentences in enumerate(units):
+                    own[n] += map(_tokens, sentences[places.start :])
         return units
-
-    def _written(self, parts: list[Unit]) -> list[int]:
-        return [token for part in parts for token in part.best[0].tokens]
 
     def _decode(self, units: list[Unit], rule: ContextRule | None, options: Options) -> None:
         if self.engine is None:
@@ -369,6 +365,11 @@ class Translator(Scorer):
         whole = tuple(" ".join(t) for t in texts[:count])
         asked = [phrase for part in parts for phrase in part.phrases]
         return TranslatedSentence(whole, tuple(scores[:count]), tuple(missing(asked, whole[0])) if asked else ())
+
+
+def _tokens(parts: Sequence[Unit]) -> list[int]:
+    """What was written for a sentence."""
+    return [token for part in parts for token in part.best[0].tokens]
 
 
 def _check_previous(previous: Sequence[str]) -> None:

@@ -14,7 +14,7 @@ from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, R
 from starlette.routing import BaseRoute, Route
 
 from docnmt.decoding.excerpts import Excerpt, whole
-from docnmt.decoding.files import languages_of, translate_sentences_of
+from docnmt.decoding.files import languages_of, translate_bytes
 from docnmt.decoding.translator import Translator
 from docnmt.documents.segment import KINDS, PACKED, is_document, kind_of
 from docnmt.documents.translate import FileSentences, Translated
@@ -220,10 +220,10 @@ async def _aside(asked: TextsAsked, function: Any, *arguments: object) -> Any:
 
 
 def translate_upload(translator: Translator, data: bytes, name: str, how: FileAsked) -> bytes:
-    languages = languages_of(translator)
-    previous = [sentence for text in read_texts(how.previous, "text", languages) for sentence in text.texts]
+    before = read_texts(how.previous, "text", languages_of(translator))
+    previous = [sentence for text in before for sentence in text.texts]
     options = options_of(translator, how.context, glossary=how.glossary)
-    return translate_sentences_of(translator, options, FileSentences(data, name, languages), previous)
+    return translate_bytes(translator, data, name, options=options, previous=previous)
 
 
 async def while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T:

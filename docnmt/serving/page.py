@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response, StreamingResponse
@@ -36,7 +36,7 @@ from docnmt.serving.requests import (
     upload_of,
 )
 from docnmt.serving.uploads import MOST, FewFiles, read_upload, write_upload
-from docnmt.serving.web import in_sentences
+from docnmt.serving.web import FAILED, in_sentences
 from docnmt.serving.worker import ModelInfo
 
 # What people call the kinds of files, and the endings of each.
@@ -144,7 +144,7 @@ class Page:
         except (DocnmtError, OutOfMemory, Overloaded, TimedOut, WorkerDied) as error:
             yield _last_line(in_sentences(str(error)))  # the status is out already
         except Exception:
-            yield _last_line("Something went wrong in the server. Its log says what.")
+            yield _last_line(FAILED)
             raise
 
     # ---- words ----
@@ -303,7 +303,7 @@ async def _patiently(
     for trial in range(PATIENCE + 1):
         answers = pool.translate(document, model=model.name, context=context, nbest=ALTERNATIVES, glossary=glossary)
         try:
-            async with aclosing(cast(AsyncGenerator[tuple[int, list[Translated]], None], answers)) as results:
+            async with aclosing(answers) as results:
                 async for each in results:
                     yield each
             return

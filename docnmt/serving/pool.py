@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count, islice
 from typing import Any, Self, TypeVar
@@ -111,7 +111,7 @@ class Pool:
         nbest: int = 1,
         glossary: Glossary | None = None,
         deadline: float | None = None,
-    ) -> AsyncIterator[tuple[int, list[Translated]]]:
+    ) -> AsyncGenerator[tuple[int, list[Translated]], None]:
         """Yields (place, translations) as sentences get done, in any order; every place that is wanted once.
 
         `nbest` beyond the model's `most` gives those. `deadline` as of time.monotonic(); the pool's own time limit if

@@ -32,7 +32,7 @@ from docnmt.serving.metrics import Metrics
 from docnmt.serving.pool import LONG, CallFailed, OutOfMemory, Overloaded, Pool, TimedOut, WorkerDied
 from docnmt.serving.requests import Detector, name_of, subwords_of
 from docnmt.serving.uploads import Downloads
-from docnmt.serving.web import BodyLimits, KeysForPages, Security, Settings, in_sentences
+from docnmt.serving.web import FAILED, BodyLimits, KeysForPages, Middleware, Security, Settings, in_sentences
 from docnmt.serving.worker import FOLDERS, MEMORY, ModelInfo, Models, named
 
 # ---- The server's application: API and pages, with what stands around them ----
@@ -50,17 +50,7 @@ def make_app(
     """`names` are those of the server, `origins` the other sites whose pages may use it."""
     api = API(pool, settings, detector, downloads)
     own, page = api.routes(), pages.routes(pool)
-    handlers = {
-        HTTPException: _refused,
-        DocnmtError: _bad,
-        Overloaded: _overloaded,
-        TimedOut: _unavailable,
-        WorkerDied: _unavailable,
-        OutOfMemory: _too_large,
-        CallFailed: _failed,
-        Exception: _failed,
-    }
-    app: ASGIApp = Starlette(routes=[*own, *page], exception_handlers=handlers)  # type: ignore[arg-type]
+    app: ASGIApp = Starlette(routes=[*own, *page], exception_handlers=dict.fromkeys(ERRORS, _told))
     if api.keys:
         app = KeysForPages(app, api.keys, frozenset(_first_parts(own)))
     app = Measured(BodyLimits(app, settings.body_bytes, settings.seconds), pool.metrics, [*own, *page])
@@ -73,7 +63,7 @@ def _first_parts(routes: Sequence[BaseRoute]) -> list[str]:
     return [route.path.split("/")[1] for route in routes if isinstance(route, Route | Mount)]
 
 
-class Measured:
+class Measured(Middleware):
     """Counts and times requests."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics, routes: Sequence[BaseRoute]):
@@ -81,10 +71,7 @@ class Measured:
         self._paths = {route.path for route in routes if isinstance(route, Route)}
         self._parts = {f"/{part}" for part in _first_parts(routes)}
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
+    async def http(self, scope: Scope, receive: Receive, send: Send) -> None:
         started, status = time.monotonic(), 500
 
         async def noted(message: Message) -> None:
@@ -106,35 +93,24 @@ class Measured:
         return path if path in self._paths else first if first in self._parts else "other"
 
 
-# ---- what goes wrong, in words ----
+# ---- What goes wrong, in words ----
+
+ERRORS = (HTTPException, DocnmtError, Overloaded, TimedOut, WorkerDied, OutOfMemory, CallFailed, Exception)
 
 
-def _told(status: int, message: str, headers: dict[str, str] | None = None) -> Response:
+async def _told(request: Request, error: Exception) -> Response:
+    status, message, headers = 500, FAILED, {}
+    if isinstance(error, HTTPException):
+        status, message, headers = error.status_code, error.detail, dict(error.headers or {})
+    elif isinstance(error, DocnmtError):
+        status, message = 400, str(error)
+    elif isinstance(error, Overloaded):
+        status, message, headers = 429, str(error), {"Retry-After": str(error.retry_after)}
+    elif isinstance(error, TimedOut | WorkerDied):
+        status, message, headers = 503, str(error), {"Retry-After": "1"}
+    elif isinstance(error, OutOfMemory):
+        status, message = 413, f"This is too much for a model process: {error}. Send less at once."
     return Answer({"error": in_sentences(message)}, status, headers)
-
-
-async def _refused(request: Request, error: HTTPException) -> Response:
-    return _told(error.status_code, error.detail, dict(error.headers or {}))
-
-
-async def _bad(request: Request, error: DocnmtError) -> Response:
-    return _told(400, str(error))
-
-
-async def _overloaded(request: Request, error: Overloaded) -> Response:
-    return _told(429, str(error), {"Retry-After": str(error.retry_after)})
-
-
-async def _too_large(request: Request, error: OutOfMemory) -> Response:
-    return _told(413, f"This is too much for a model process: {error}. Send less at once.")
-
-
-async def _unavailable(request: Request, error: Exception) -> Response:
-    return _told(503, str(error), {"Retry-After": "1"})
-
-
-async def _failed(request: Request, error: Exception) -> Response:
-    return _told(500, "Something went wrong in the server. Its log says what.")
 
 
 # ---- Connections as uvicorn has them, with limits that it lacks: headers come in time, no address has all ----

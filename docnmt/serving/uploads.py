@@ -175,18 +175,14 @@ def _read_corpus(data: bytes, name: str) -> tuple[str, list[Placed]]:
         path = Path(folder) / name
         path.write_bytes(data)
         try:
-            kind = corpus_format(str(path))
-            return kind, list(_counted(name, placed_documents(str(path), kind)))
+            kind, found, count = corpus_format(str(path)), [], 0
+            for placed in placed_documents(str(path), kind):
+                found.append(placed)
+                count += len(placed.document)
+                _check_count(name, count)
         except DocnmtError as error:  # where it lies for the moment is nobody's business
             raise DocnmtError(str(error).replace(f"{folder}/", "")) from None
-
-
-def _counted(name: str, documents: Iterator[Placed]) -> Iterator[Placed]:
-    count = 0
-    for placed in documents:
-        count += len(placed.document)
-        _check_count(name, count)
-        yield placed
+    return kind, found
 
 
 # ---- Translations that wait to be fetched: not for long, and not without end ----

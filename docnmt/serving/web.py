@@ -64,15 +64,16 @@ def read_keys(path: str) -> frozenset[str]:
 # ---- What is said to those who ask ----
 
 
+FAILED = "Something went wrong in the server. Its log says what."
+
+
 def in_sentences(message: str) -> str:
     """A message of several lines as sentences in one, each with its end."""
     lines = [" ".join(line.split()) for line in message.splitlines() if line.strip()]
     return " ".join(line if line.endswith((".", "!", "?", ":", "…")) else f"{line}." for line in lines)
 
 
-# ---- What pages from elsewhere must not do with a server on this machine ----
-
-# What pages from elsewhere must not do with a server on this machine, and what browsers are told of its answers.
+# ---- What pages from elsewhere must not do with a server on this machine, and what browsers are told ----
 
 HEADERS = {
     "Content-Security-Policy": "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'",
@@ -83,7 +84,19 @@ HEADERS = {
 }
 
 
-class Security:
+class Middleware:
+    """What stands around an application and looks at HTTP alone."""
+
+    app: ASGIApp
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await (self.http if scope["type"] == "http" else self.app)(scope, receive, send)
+
+    async def http(self, scope: Scope, receive: Receive, send: Send) -> None:
+        raise NotImplementedError
+
+
+class Security(Middleware):
     """Sets headers, and refuses requests that other pages may have made.
 
     A name in the header Host has to be one of the server's: another one may be an attacker's that leads to this
@@ -95,11 +108,7 @@ class Security:
         self.app, self.origins = app, frozenset(origins)
         self.names = frozenset(name.lower() for name in ("localhost", *names))
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-
+    async def http(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
@@ -112,11 +121,10 @@ class Security:
         headers = Headers(scope=scope)
         host, origin = headers.get("host", ""), headers.get("origin", "")
         if not self._is_ours(host):
-            answer = _refusal(
-                421, f"{host or 'no host'} is no name of this server. Start it with --name to make it one."
-            )
+            told = f"{host or 'no host'} is no name of this server. Start it with --name to make it one."
+            answer = JSONResponse({"error": told}, 421)
         elif scope["method"] not in ("GET", "HEAD", "OPTIONS") and self._is_foreign(origin, host):
-            answer = _refusal(403, f"Pages of {origin} may not use this server.")
+            answer = JSONResponse({"error": f"Pages of {origin} may not use this server."}, 403)
         else:
             await self.app(scope, receive, with_headers)
             return
@@ -135,10 +143,6 @@ class Security:
         if not origin.startswith(("http://", "https://")) and origin != "null":
             return False
         return origin.partition("://")[2].lower() != host.lower() and origin not in self.origins
-
-
-def _refusal(status: int, message: str) -> JSONResponse:
-    return JSONResponse({"error": message}, status)
 
 
 # ---- API keys: asked for where a server has any ----
@@ -163,16 +167,16 @@ class Keys:
         return any(hmac.compare_digest(given, each) for each in self._keys)  # as long for one that is nearly right
 
 
-class KeysForPages:
+class KeysForPages(Middleware):
     """Browsers ask their users for a password, which is the key; their scripts then need not know it."""
 
     def __init__(self, app: ASGIApp, keys: Keys, open_to_all: frozenset[str]):
         """Open to all, or checking for themselves, are the routes whose path has one of these as its first part."""
         self.app, self.keys, self.open_to_all = app, keys, open_to_all
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        first = scope.get("path", "").strip("/").partition("/")[0]
-        if scope["type"] == "http" and self.keys and first not in self.open_to_all:
+    async def http(self, scope: Scope, receive: Receive, send: Send) -> None:
+        first = scope["path"].strip("/").partition("/")[0]
+        if self.keys and first not in self.open_to_all:
             try:
                 self.keys.check(HTTPConnection(scope))
             except HTTPException as error:
@@ -197,17 +201,14 @@ def _authorization(headers: Headers) -> list[str]:
 # ---- Bodies that are too large or take too long to come are not waited for ----
 
 
-class BodyLimits:
+class BodyLimits(Middleware):
     """After an answer that came before the end of a request the connection is closed: nobody reads the rest."""
 
     def __init__(self, app: ASGIApp, limit: Callable[[str], int], seconds: float):
         """A path's limit in bytes, and the seconds that a body may take."""
         self.app, self.limit, self.seconds = app, limit, seconds
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
+    async def http(self, scope: Scope, receive: Receive, send: Send) -> None:
         limit, headers = self.limit(scope["path"]), Headers(scope=scope)
         told = f"Invalid request: the body has more than {limit:,} bytes."
         announced = headers.get("content-length", "")
