@@ -6,7 +6,7 @@ import os
 import re
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -127,11 +127,11 @@ class PoolHere:
         self.default, self.metrics, self.alive, self.seconds = next(iter(self.models)), Metrics(), 1, 60
         self.before: Callable[[], Any] = lambda: None  # called before anything is done
 
-    async def translate(self, document, *, model=None, context=True, nbest=1, glossary=None, deadline=None):
+    async def translate(self, document, mode, *, deadline=None):
         self.before()
-        excerpts = list(document.one_by_one(ContextSpec(2, 0) if context else NO_CONTEXT))
-        translator = self.translators[model or self.default]
-        for found in reversed(translate_batch(translator, excerpts, context, min(nbest, 8), glossary)):
+        excerpts = list(document.one_by_one(ContextSpec(2, 0) if mode.context else NO_CONTEXT))
+        mode = replace(mode, nbest=min(mode.nbest, 8))
+        for found in reversed(translate_batch(self.translators[mode.model], excerpts, mode)):
             for each in found.items():
                 yield each
 

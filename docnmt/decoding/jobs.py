@@ -158,7 +158,8 @@ def translate_files(
                 for path, outcome in good.items():
                     started = time.monotonic()
                     with _noted(outcome, alone, progress):
-                        job.translate(path, opened.pop(path, None) or job.open(path, format), paths[path])
+                        work = opened.pop(path) if path in opened else job.open(path, format)
+                        job.translate(path, work, paths[path])
                     outcome.seconds = time.monotonic() - started
             job.finish()
     except KeyboardInterrupt:

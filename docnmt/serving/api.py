@@ -20,6 +20,7 @@ from docnmt.documents.segment import KINDS, PACKED, is_document, kind_of
 from docnmt.documents.translate import FileSentences, Translated
 from docnmt.serving.openapi import as_page, description
 from docnmt.serving.pool import Pool, options_of
+from docnmt.serving.queue import Mode
 from docnmt.serving.requests import (
     AUTO,
     ENDINGS,
@@ -106,7 +107,8 @@ class API:
             await file.close()
             text = "" if kind_of(path.name) in PACKED else data[:10_000].decode("utf-8", "ignore")
             model, _ = await self._model(parameters, text)
-            work = self.pool.call(translate_upload, data, path.name, how, model=model.name, long=True)
+            mode = Mode(model.name, how.context, glossary=how.glossary)
+            work = self.pool.call(translate_upload, data, path.name, how.previous, mode, model=model.name, long=True)
             translated = await while_connected(request, work)
         name = f"{path.stem}.{model.target_language}{path.suffix}"
         key = await asyncio.to_thread(self.downloads.add, translated, name)
@@ -188,7 +190,7 @@ def as_document(texts: Sequence[FileSentences], previous: Sequence[FileSentences
     return whole(sentences, [sentence for text in previous for sentence in text.texts])
 
 
-def ranked(texts: Sequence[FileSentences], found: Mapping[int, Sequence[Translated]]) -> list[list[str]]:
+def write_ranked(texts: Sequence[FileSentences], found: Mapping[int, Sequence[Translated]]) -> list[list[str]]:
     """For each string its translations, the best first, no two the same."""
     ranks: list[list[str]] = []
     for rank in range(max(map(len, found.values()), default=1)):
@@ -201,15 +203,9 @@ async def translate_texts(pool: Pool, info: ModelInfo, asked: TextsAsked) -> lis
     languages = info.source_language, info.target_language
     texts = await _aside(asked, read_texts, asked.texts, asked.format, languages)
     previous = await _aside(asked, read_texts, asked.previous, asked.format, languages)
-    translated = pool.translate(
-        as_document(texts, previous),
-        model=info.name,
-        context=asked.context,
-        nbest=min(1 + asked.alternatives, info.most),
-        glossary=asked.glossary,
-    )
-    found = {place: translations async for place, translations in translated}
-    return await _aside(asked, ranked, texts, found)
+    mode = Mode(info.name, asked.context, 1 + asked.alternatives, asked.glossary)
+    found = {place: ranked async for place, ranked in pool.translate(as_document(texts, previous), mode)}
+    return await _aside(asked, write_ranked, texts, found)
 
 
 async def _aside(asked: TextsAsked, function: Any, *arguments: object) -> Any:
@@ -219,11 +215,10 @@ async def _aside(asked: TextsAsked, function: Any, *arguments: object) -> Any:
     return await asyncio.to_thread(function, *arguments)
 
 
-def translate_upload(translator: Translator, data: bytes, name: str, how: FileAsked) -> bytes:
-    before = read_texts(how.previous, "text", languages_of(translator))
-    previous = [sentence for text in before for sentence in text.texts]
-    options = options_of(translator, how.context, glossary=how.glossary)
-    return translate_bytes(translator, data, name, options=options, previous=previous)
+def translate_upload(translator: Translator, data: bytes, name: str, previous: Sequence[str], mode: Mode) -> bytes:
+    before = read_texts(previous, "text", languages_of(translator))
+    said = [sentence for text in before for sentence in text.texts]
+    return translate_bytes(translator, data, name, options=options_of(translator, mode), previous=said)
 
 
 async def while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T:

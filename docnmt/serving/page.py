@@ -18,11 +18,11 @@ from starlette.staticfiles import StaticFiles
 from docnmt.base.errors import DocnmtError
 from docnmt.corpus.memories import tmx
 from docnmt.decoding.excerpts import Excerpt
-from docnmt.decoding.terms import Glossary
 from docnmt.documents.translate import Translated
 from docnmt.serving.api import Answer, while_connected
 from docnmt.serving.explain import aligned, explain
 from docnmt.serving.pool import OutOfMemory, Overloaded, Pool, TimedOut, WorkerDied
+from docnmt.serving.queue import Mode
 from docnmt.serving.requests import (
     Parameters,
     bad,
@@ -130,14 +130,12 @@ class Page:
             asked, documents = read_documents(None, body)
         else:
             asked, documents = await while_connected(request, self.pool.call(read_documents, body))
-        model, context, glossary = self._model(asked), flag_of(asked, "context", True), glossary_of(asked)
-        return StreamingResponse(self._lines(documents, model, context, glossary), media_type="application/x-ndjson")
+        mode = Mode(self._model(asked).name, flag_of(asked, "context", True), ALTERNATIVES, glossary_of(asked))
+        return StreamingResponse(self._lines(documents, mode), media_type="application/x-ndjson")
 
-    async def _lines(
-        self, documents: list[Excerpt], model: ModelInfo, context: bool, glossary: Glossary | None
-    ) -> AsyncIterator[str]:
+    async def _lines(self, documents: list[Excerpt], mode: Mode) -> AsyncIterator[str]:
         try:
-            async with aclosing(translations(self.pool, documents, model, context, glossary)) as results:
+            async with aclosing(translations(self.pool, documents, mode)) as results:
                 async for document, place, found in results:
                     texts = list(dict.fromkeys(each.text.strip() for each in found))
                     yield json.dumps({"document": document, "sentence": place, "texts": texts}) + "\n"
@@ -261,18 +259,16 @@ def portions(document: Excerpt, in_order: bool) -> Iterator[Excerpt]:
         yield replace(document, wanted={place: document.wanted[place] for place in places[start : start + length]})
 
 
-async def translations(
-    pool: Pool, documents: Sequence[Excerpt], model: ModelInfo, context: bool, glossary: Glossary | None = None
-) -> AsyncGenerator[Found, None]:
+async def translations(pool: Pool, documents: Sequence[Excerpt], mode: Mode) -> AsyncGenerator[Found, None]:
     """The wanted sentences of all documents as they get done."""
-    in_order = context and model.in_order
+    in_order = mode.context and pool.models[mode.model].in_order
     waiting = ((n, portion) for n, document in enumerate(documents) for portion in portions(document, in_order))
     done: asyncio.Queue[Found | Exception | None] = asyncio.Queue()
 
     async def work() -> None:
         try:
             for number, portion in waiting:
-                async for place, found in _patiently(pool, portion, model, context, glossary):
+                async for place, found in _patiently(pool, portion, mode):
                     done.put_nowait((number, place, found))
             done.put_nowait(None)
         except Exception as error:
@@ -296,14 +292,11 @@ async def translations(
         await asyncio.gather(*workers, return_exceptions=True)
 
 
-async def _patiently(
-    pool: Pool, document: Excerpt, model: ModelInfo, context: bool, glossary: Glossary | None
-) -> AsyncGenerator[tuple[int, list[Translated]], None]:
+async def _patiently(pool: Pool, document: Excerpt, mode: Mode) -> AsyncGenerator[tuple[int, list[Translated]], None]:
     """Where the queue is full, once more in a while: a long text must not fail half way for that."""
     for trial in range(PATIENCE + 1):
-        answers = pool.translate(document, model=model.name, context=context, nbest=ALTERNATIVES, glossary=glossary)
         try:
-            async with aclosing(answers) as results:
+            async with aclosing(pool.translate(document, mode)) as results:
                 async for each in results:
                     yield each
             return

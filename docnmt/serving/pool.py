@@ -13,12 +13,11 @@ from typing import Any, Self, TypeVar
 from docnmt.base.errors import DocnmtError
 from docnmt.decoding.excerpts import Excerpt, translate_excerpts
 from docnmt.decoding.scoring import OFF
-from docnmt.decoding.terms import Glossary
 from docnmt.decoding.translator import Options, Translator
 from docnmt.document import NO_CONTEXT
 from docnmt.documents.translate import Translated
 from docnmt.serving.metrics import Metrics
-from docnmt.serving.queue import Call, Group, Job, Overloaded, Queue
+from docnmt.serving.queue import Call, Job, Mode, Overloaded, Queue
 from docnmt.serving.worker import FOLDERS, MEMORY, CallFailed, Gone, ModelInfo, Models, OutOfMemory, Worker
 
 __all__ = ["CallFailed", "ModelInfo", "OutOfMemory", "Overloaded", "Pool", "TimedOut", "WorkerDied"]
@@ -105,26 +104,24 @@ class Pool:
     async def translate(
         self,
         document: Excerpt,
+        mode: Mode,
         *,
-        model: str | None = None,
-        context: bool = True,
-        nbest: int = 1,
-        glossary: Glossary | None = None,
         deadline: float | None = None,
     ) -> AsyncGenerator[tuple[int, list[Translated]], None]:
         """Yields (place, translations) as sentences get done, in any order; every place that is wanted once.
 
-        `nbest` beyond the model's `most` gives those. `deadline` as of time.monotonic(); the pool's own time limit if
-        None. Raises Overloaded, TimedOut, WorkerDied. Closing the iterator takes what has not started out of the queue.
+        As many translations as the model can give, if `mode` asks for more. `deadline` as of time.monotonic(); the
+        pool's own time limit if None. Raises Overloaded, TimedOut, WorkerDied. Closing the iterator takes what has not
+        started out of the queue.
         """
-        info = self.models[model or self.default]
-        group = Group(info.name, context and info.uses_context, min(nbest, info.most), glossary)
+        info = self.models[mode.model]
+        mode = replace(mode, context=mode.context and info.uses_context, nbest=min(mode.nbest, info.most))
         finished: asyncio.Queue[Job] = asyncio.Queue()
-        if info.in_order and group.context:
+        if info.in_order and mode.context:
             excerpts = iter([document] if len(document) else [])
         else:
-            excerpts = document.one_by_one(info.context if group.context else NO_CONTEXT)
-        waiting = (Job(group, finished, position, excerpt) for position, excerpt in enumerate(excerpts))
+            excerpts = document.one_by_one(info.context if mode.context else NO_CONTEXT)
+        waiting = (Job(mode, finished, position, excerpt) for position, excerpt in enumerate(excerpts))
         deadline = deadline or time.monotonic() + self.seconds
         self._queue.admit(len(document))
         jobs: list[Job] = []
@@ -217,8 +214,9 @@ class Pool:
             seconds = self.seconds * (LONG if group.long else 1)
             return [await worker.call(seconds, group.model, group.function, *group.arguments)]
         excerpts = [job.excerpt for job in jobs]
-        asked = translate_batch, excerpts, group.context, group.nbest, group.glossary
-        answers: list[dict[int, list[Translated]]] = await worker.call(self.seconds, group.model, *asked)
+        answers: list[dict[int, list[Translated]]] = await worker.call(
+            self.seconds, group.model, translate_batch, excerpts, group
+        )
         sentences = sum(map(len, answers))
         self.metrics.batches.add(sentences)
         self.metrics.sentences.add(sentences, model=group.model)
@@ -248,11 +246,12 @@ class Pool:
 # ---- in the processes ----
 
 
-def options_of(translator: Translator, context: bool, nbest: int = 1, glossary: Glossary | None = None) -> Options:
-    return replace(translator.options, nbest=nbest, context=None if context else OFF, glossary=glossary)
+def options_of(translator: Translator, mode: Mode) -> Options:
+    context = None if mode.context else OFF
+    return replace(translator.options, nbest=mode.nbest, context=context, glossary=mode.glossary)
 
 
 def translate_batch(
-    translator: Translator, excerpts: Sequence[Excerpt], context: bool, nbest: int, glossary: Glossary | None
+    translator: Translator, excerpts: Sequence[Excerpt], mode: Mode
 ) -> list[dict[int, list[Translated]]]:
-    return translate_excerpts(translator, options_of(translator, context, nbest, glossary), excerpts)
+    return translate_excerpts(translator, options_of(translator, mode), excerpts)

@@ -34,12 +34,12 @@ class Overloaded(Exception):
 
 
 @dataclass(frozen=True)
-class Group:
-    """Sentences that can be in one batch."""
+class Mode:
+    """How sentences are translated; those of one mode can be in one batch."""
 
     model: str
-    context: bool
-    nbest: int
+    context: bool = True
+    nbest: int = 1
     glossary: Glossary | None = field(default=None, hash=False)  # which may have thousands of terms
 
 
@@ -56,7 +56,7 @@ class Call:
 
 @dataclass(eq=False)
 class Job:
-    group: Group | Call
+    group: Mode | Call
     finished: asyncio.Queue[Job]  # where it goes when it has an answer or an error
     position: int = 0  # among the jobs of its request
     excerpt: Excerpt | None = None
@@ -83,7 +83,7 @@ class Queue:
         """Room for so many sentences, or for as many as will be done in `patience` seconds, if these are fewer."""
         self.room, self.workers, self.patience = room, workers, patience
         self.waiting = 0  # sentences
-        self._groups: dict[Group | Call, list[Job]] = {}  # none is empty; in order
+        self._groups: dict[Mode | Call, list[Job]] = {}  # none is empty; in order
         self._arrived = asyncio.Event()
         self._idle = 0  # processes that wait for work
         self._long = 0  # processes that are at something long
@@ -140,20 +140,20 @@ class Queue:
     def done(self, jobs: Sequence[Job], seconds: float | None = None) -> None:
         """A process is through with a batch, and did it in so long; None: it did not do it."""
         group = jobs[0].group
-        if isinstance(group, Group) and seconds is not None:
+        if isinstance(group, Mode) and seconds is not None:
             pace = seconds / sum(job.size for job in jobs)
             self._pace = 0.8 * self._pace + 0.2 * pace if self._pace else pace
         elif isinstance(group, Call) and group.long:
             self._long -= 1
             self._arrived.set()  # another one may have waited for this
 
-    def _next(self) -> Group | Call | None:
+    def _next(self) -> Mode | Call | None:
         """Whose first job is due first. Something long waits for its turn: one process has to stay free of such."""
         full = self._long >= max(1, self.workers - 1)
         ready = (group for group in self._groups if not (full and isinstance(group, Call) and group.long))
         return min(ready, key=lambda group: self._groups[group][0].order, default=None)
 
-    def _batch(self, group: Group | Call) -> list[Job]:
+    def _batch(self, group: Mode | Call) -> list[Job]:
         waiting = self._groups[group]
         share = math.ceil(sum(job.size for job in waiting[:BATCH]) / max(1, self._idle))
         most = min(BATCH, max(SMALLEST, share))

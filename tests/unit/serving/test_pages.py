@@ -19,6 +19,7 @@ from docnmt.serving import page as pages
 from docnmt.serving import uploads
 from docnmt.serving.page import portions, translations
 from docnmt.serving.pool import Overloaded, TimedOut
+from docnmt.serving.queue import Mode
 from docnmt.serving.requests import Detector
 from docnmt.serving.server import make_app
 from docnmt.serving.uploads import Downloads
@@ -151,7 +152,7 @@ def test_who_hangs_up_leaves_the_queue():
     class Waiting(PoolHere):
         left = 0
 
-        async def translate(self, document, **asked):
+        async def translate(self, document, mode):
             try:
                 yield 0, next(iter([await self._first(document.sentences[0])]))
                 await asyncio.sleep(60)
@@ -159,13 +160,13 @@ def test_who_hangs_up_leaves_the_queue():
                 self.left += 1
 
         async def _first(self, sentence):
-            async for _, result in super().translate(Excerpt.of_texts([sentence])):
+            async for _, result in super().translate(Excerpt.of_texts([sentence]), Mode("fr-en")):
                 return result
 
     async def hang_up() -> int:
         pool = Waiting(("fr", "en"))
         documents = [Excerpt.of_texts(SENTENCES) for _ in range(3)]
-        async with aclosing(translations(pool, documents, pool.models["fr-en"], True)) as results:  # type: ignore
+        async with aclosing(translations(pool, documents, Mode("fr-en"))) as results:  # type: ignore
             await anext(results)
         return pool.left
 

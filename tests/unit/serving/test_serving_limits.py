@@ -19,6 +19,7 @@ from docnmt.serving import pool as pool_module
 from docnmt.serving import server as module
 from docnmt.serving import web
 from docnmt.serving.pool import OutOfMemory, Pool
+from docnmt.serving.queue import Mode
 from docnmt.serving.uploads import PREFIX, Downloads
 from docnmt.serving.worker import Gone, Shelf, Worker
 from tests.judging_samples import make_sample
@@ -150,7 +151,7 @@ def test_a_process_whose_work_is_awaited_by_one_of_many_goes_on(monkeypatch):
     monkeypatch.setattr(pool_module, "GRACE", 0.1)
 
     async def texts(pool: Pool, *sentences: str) -> list[str]:
-        return [best.text async for _, (best,) in pool.translate(Excerpt.of_texts(sentences))]
+        return [best.text async for _, (best,) in pool.translate(Excerpt.of_texts(sentences), Mode(pool.default))]
 
     async def work(pool: Pool) -> None:
         leaves, stays = (asyncio.create_task(texts(pool, word)) for word in ("SLEEP 0.7", "a"))

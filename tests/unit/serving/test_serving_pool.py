@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from docnmt.base.errors import DocnmtError
 from docnmt.decoding.excerpts import Excerpt
 from docnmt.serving.pool import CallFailed, Overloaded, Pool, TimedOut, WorkerDied
+from docnmt.serving.queue import Mode
 from docnmt.serving.worker import named
 from tests.serving_fakes import (
     FakeModels,
@@ -38,9 +39,9 @@ def with_pool(work: Callable[[Pool], Awaitable[Any]], load=load_telling, **optio
     return asyncio.run(asyncio.wait_for(run(), 120))
 
 
-async def texts(pool: Pool, sentences: list[str], **options) -> list[str]:
-    document = Excerpt.of_texts(sentences)
-    found = {place: best.text async for place, (best, *_) in pool.translate(document, **options)}
+async def texts(pool: Pool, sentences: list[str], model="one", context=True, deadline=None) -> list[str]:
+    document, mode = Excerpt.of_texts(sentences), Mode(model, context)
+    found = {place: best.text async for place, (best,) in pool.translate(document, mode, deadline=deadline)}
     assert sorted(found) == list(range(len(sentences)))
     return [found[n] for n in range(len(sentences))]
 
@@ -86,11 +87,12 @@ def test_what_can_be_asked():
         assert pool.alive == 1
 
         assert await texts(pool, []) == []
-        results = {n: r async for n, r in pool.translate(Excerpt.of_texts(["a", "12 %"]), nbest=3)}
-        assert results[0].texts == tuple(expected(["a"], 0, rank=rank) for rank in range(3))
-        assert results[1].texts == ("12 %",)  # no words
-        more = [r async for _, r in pool.translate(Excerpt.of_texts(["a"]), nbest=99)]
-        assert len(more[0].texts) == pool.models["one"].most
+        document = Excerpt.of_texts(["a", "12 %"])
+        found = {n: [each.text for each in r] async for n, r in pool.translate(document, Mode("one", nbest=3))}
+        assert found[0] == [expected(["a"], 0, rank=rank) for rank in range(3)]
+        assert found[1] == ["12 %"]  # no words
+        more = [r async for _, r in pool.translate(Excerpt.of_texts(["a"]), Mode("one", nbest=99))]
+        assert len(more[0]) == pool.models["one"].most
 
         assert await pool.call(languages, "x") == ("fr", "en", "x")
         assert await pool.call(languages, "y", model="two") == ("en", "fr", "y")
@@ -119,7 +121,7 @@ def test_a_request_that_is_given_up_leaves_the_queue():
         busy = asyncio.create_task(texts(pool, ["SLEEP 0.3"]))
         await asyncio.sleep(0.1)
         given_up = asyncio.create_task(texts(pool, ["a"] * 50))
-        async with aclosing(pool.translate(Excerpt.of_texts(["b"] * 50))) as closed:
+        async with aclosing(pool.translate(Excerpt.of_texts(["b"] * 50), Mode("one"))) as closed:
             closing = asyncio.create_task(anext(closed))
             await asyncio.sleep(0)
             assert pool._queue.waiting == 100

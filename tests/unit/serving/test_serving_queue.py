@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docnmt.decoding.excerpts import Excerpt
-from docnmt.serving.queue import BATCH, SMALLEST, WAIT, Call, Group, Job, Overloaded, Queue
+from docnmt.serving.queue import BATCH, SMALLEST, WAIT, Call, Job, Mode, Overloaded, Queue
 
-FR, EN = Group("fr-en", True, 1), Group("en-fr", True, 1)
+FR, EN = Mode("fr-en"), Mode("en-fr")
 
 
-def jobs(count: int, group: Group | Call = FR, arrived: float = 0.0, text: str = "a") -> list[Job]:
+def jobs(count: int, group: Mode | Call = FR, arrived: float = 0.0, text: str = "a") -> list[Job]:
     """The sentences of a document that came in at some time."""
     finished: asyncio.Queue[Job] = asyncio.Queue()
     return [Job(group, finished, n, Excerpt.of_texts([text]), arrived) for n in range(count)]
