@@ -71,8 +71,6 @@ class FakeModels:
     load: Callable[[str], Telling]
     bytes: int = 0
 
-    def prepare(self) -> None: ...
-
     def describe(self, name: str, folder: str) -> ModelInfo:
         return described(name, folder, self.load(folder))
 

@@ -1,7 +1,7 @@
 """A file in another language: its segments into sentences, these through a machine, and back into the file.
 
 Nothing here knows of models: what translates and aligns is handed in (`Machine`; the one in use is in
-decoding/files.py).
+decoding/excerpts.py).
 """
 
 from __future__ import annotations

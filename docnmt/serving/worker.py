@@ -21,14 +21,16 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
+
+import torch
 
 from docnmt.base.errors import DocnmtError
+from docnmt.data.context import ContextRule
+from docnmt.data.subwords import Subwords
+from docnmt.decoding.translator import Translator, load
 from docnmt.document import NO_CONTEXT, ContextSpec
-
-if TYPE_CHECKING:
-    from docnmt.data.context import ContextRule
-    from docnmt.decoding.translator import Translator
+from docnmt.model_folder import is_int8, load_card
 
 # ---- The models: what is known of each, and which of them a process holds in memory ----
 
@@ -83,54 +85,26 @@ def named(folders: Sequence[str]) -> dict[str, str]:
     return names
 
 
-class Models(Protocol):
-    """Where models come from. It goes to other processes."""
-
-    def prepare(self) -> None:
-        """What takes memory with any model."""
-        ...
+class Models:
+    """Where models come from: folders. It is sent to the processes."""
 
     def describe(self, name: str, folder: str) -> ModelInfo:
         """What a model is, without loading it."""
-        ...
-
-    def load(self, folder: str) -> Translator: ...
-
-    def size(self, folder: str) -> int:
-        """Bytes of memory that it will take, about."""
-        ...
-
-
-class ModelFolders:
-    def prepare(self) -> None:
-        import torch
-
-        import docnmt.decoding.translator  # noqa: F401
-
-        torch.set_num_threads(1)  # there is a process for every core
-
-    def describe(self, name: str, folder: str) -> ModelInfo:
-        from docnmt.data.subwords import Subwords
-        from docnmt.model_folder import load_card
-
         card = load_card(folder)
         source, target = (Subwords.load(Path(folder) / f"{side}.spm") for side in ("source", "target"))
         rule = card.rule(source, None, target) if card.context.active else None
         return info_of(name, folder, (card.source_language, card.target_language), rule, card.decoding.beam)
 
     def load(self, folder: str) -> Translator:
-        from docnmt.decoding.translator import load
-
         return load(folder)
 
     def size(self, folder: str) -> int:
-        from docnmt.model_folder import is_int8
-
+        """Bytes of memory that it will take, about."""
         times = WEIGHTS_INT8 if is_int8(folder) else WEIGHTS
         return times * (Path(folder) / "weights.safetensors").stat().st_size
 
 
-FOLDERS = ModelFolders()
+FOLDERS = Models()
 
 
 class Shelf:
@@ -290,8 +264,8 @@ def _work(connection: Connection, folders: Mapping[str, str], models: Models, me
         tempfile.tempdir = scratch
     shelf = Shelf(folders, models, memory // 2)
     too_much = OutOfMemory(f"it needs more than the {memory >> 20:,} MB that it may use (--memory)")
+    torch.set_num_threads(1)  # there is a process for every core
     try:
-        models.prepare()
         infos = [models.describe(name, folder) for name, folder in folders.items()]
         limit_memory(memory)
         shelf.get(infos[0].name)
