@@ -64,8 +64,8 @@ class Tracker:
         spelt = [SpeltPhrase(phrase, spelling) for phrase in phrases]
         # A hypothesis with a lower log-probability is given up: there is another way. It is the only one for phrases
         # that no pieces can write.
-        self.floor = floor if floor == -math.inf or all(phrase.possible for phrase in spelt) else math.inf
-        self.matcher = Matcher([phrase.forms for phrase in spelt if phrase.possible])
+        self.floor = floor if floor == -math.inf or all(phrase.worth for phrase in spelt) else math.inf
+        self.matcher = Matcher([phrase.forms for phrase in spelt if phrase.worth])
         self.phrases = [next(phrase for phrase in spelt if phrase.forms == forms) for forms in self.matcher.forms]
         self.pieces = sum(n * phrase.worth for n, phrase in zip(self.matcher.needed, self.phrases, strict=True))
         self._known: dict[_Written, Progress] = {}
@@ -98,33 +98,32 @@ class Tracker:
     def _bank(self, written: _Written, met: Sequence[int], inside: Place | None) -> int:
         bank = sum(n * phrase.worth for n, phrase in zip(met, self.phrases, strict=True))
         if inside is not None:
-            phrase, place = self._place(inside)
-            return bank + phrase.written(inside.form, place, written.tail)
+            return bank + self.phrases[inside.phrase].written(inside.form, _bytes(inside), written.tail)
         # A space or a byte, written as a piece of its own, is the first piece of phrases that are spelt so.
         if written.matched.last != " " and not written.tail:
             return bank
-        begun = (self.phrases[n].written(kind, 0, written.tail) for n, kind, _ in self._open(met, written))
+        begun = (self.phrases[n].written(form, 0, written.tail) for n, form in self._open(met, written))
         return bank + max(begun, default=0)
 
     def _wanted(self, written: _Written) -> Iterator[int | None]:
         for met, inside in written.matched.readings:
             if inside is not None:
-                phrase, place = self._place(inside)
-                yield phrase.spelt[inside.form].piece(place, written.tail)
+                yield self.phrases[inside.phrase].spelt[inside.form].piece(_bytes(inside), written.tail)
                 continue
-            for number, kind, form in self._open(met, written):
-                spelt = self.phrases[number].spelt[kind]
+            for number, form in self._open(met, written):
+                spelt = self.phrases[number].spelt[form]
                 yield from [spelt.piece(0, written.tail)] if written.tail else spelt.begin(form, written.matched)
 
-    def _open(self, met: Sequence[int], written: _Written) -> Iterator[tuple[int, int, Form]]:
+    def _open(self, met: Sequence[int], written: _Written) -> Iterator[tuple[int, Form]]:
         """The phrases that may begin, with half a character if one is written."""
-        for number, kind, form in self.matcher.open(met, written.matched):
+        for number, form in self.matcher.open(met, written.matched):
             if not written.tail or written.matched.between_words or not form.begins_word:
-                yield number, kind, form
+                yield number, form
 
-    def _place(self, inside: Place) -> tuple[SpeltPhrase, int]:
-        phrase = self.phrases[inside.phrase]
-        return phrase, len(phrase.forms[inside.form].text[: inside.written].encode())
+
+def _bytes(inside: Place) -> int:
+    """How many bytes of a phrase are written."""
+    return len(inside.form.text[: inside.written].encode())
 
 
 def _whole_characters(text: bytes) -> tuple[str, bytes]:

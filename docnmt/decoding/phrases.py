@@ -71,8 +71,12 @@ class Place(NamedTuple):
     """Inside a phrase: so many of its characters are written. After the last one the end of the word is awaited."""
 
     phrase: int
-    form: int
+    form: Form
     written: int
+
+    @property
+    def whole(self) -> bool:
+        return self.written == len(self.form.text)
 
 
 class Reading(NamedTuple):
@@ -118,18 +122,15 @@ class Matcher:
                 found.add(Reading(met, None))
                 found.update(self._begun(met, matched, character))
                 continue
-            text = self.forms[inside.phrase][inside.form].text
-            if text[inside.written] == character:
+            if inside.form.text[inside.written] == character:
                 found.add(self._on(met, inside._replace(written=inside.written + 1)))
         return Matched(_best(found), _alike(character), matched.begun or in_word(character))
 
-    def open(self, met: Sequence[int], matched: Matched) -> Iterator[tuple[int, int, Form]]:
+    def open(self, met: Sequence[int], matched: Matched) -> Iterator[tuple[int, Form]]:
         """The phrases, number and form, that may begin after the text."""
         for number, forms in enumerate(self.forms):
             if met[number] < self.needed[number]:
-                for kind, form in enumerate(forms):
-                    if not (form.first and matched.begun):
-                        yield number, kind, form
+                yield from ((number, form) for form in forms if not (form.first and matched.begun))
 
     def ended(self, matched: Matched) -> frozenset[Reading]:
         """The readings where the text ends here."""
@@ -140,28 +141,25 @@ class Matcher:
 
     def awaits_end(self, matched: Matched) -> bool:
         """Whether a phrase is written that counts only if the word ends with it."""
-        return any(reading.inside and self._is_written(reading.inside) for reading in matched.readings)
+        return any(reading.inside and reading.inside.whole for reading in matched.readings)
 
     def _begun(self, met: tuple[int, ...], matched: Matched, character: str) -> Iterator[Reading]:
-        for number, kind, form in self.open(met, matched):
+        for number, form in self.open(met, matched):
             if form.text[0] == character and (matched.between_words or not form.begins_word):
-                yield self._on(met, Place(number, kind, 1))
+                yield self._on(met, Place(number, form, 1))
 
     def _on(self, met: tuple[int, ...], place: Place) -> Reading:
-        if self._is_written(place) and not self.forms[place.phrase][place.form].ends_word:
+        if place.whole and not place.form.ends_word:
             return Reading(_one_more(met, place.phrase), None)
         return Reading(met, place)
 
     def _past_a_word(self, readings: frozenset[Reading], between: bool) -> Iterator[Reading]:
         """Phrases that are written count as met where a word ends, and as nothing where it goes on."""
         for reading in readings:
-            if reading.inside is None or not self._is_written(reading.inside):
+            if reading.inside is None or not reading.inside.whole:
                 yield reading
             elif between:
                 yield Reading(_one_more(reading.met, reading.inside.phrase), None)
-
-    def _is_written(self, place: Place) -> bool:
-        return place.written == len(self.forms[place.phrase][place.form].text)
 
 
 def _alike(character: str) -> str:
@@ -283,11 +281,11 @@ class SpeltPhrase:
 
     def __init__(self, phrase: Phrase, spelling: Spelling):
         self.forms = forms_of(phrase)
-        self.spelt = [SpeltForm(form, spelling) for form in self.forms]
-        self.possible = any(spelt.stops for spelt in self.spelt)
-        self.worth = next((len(spelt.stops) for spelt in self.spelt if spelt.stops), 0)
+        self.spelt = {form: SpeltForm(form, spelling) for form in self.forms}
+        # How many pieces it has; none if it cannot be written with these pieces.
+        self.worth = next((len(spelt.stops) for spelt in self.spelt.values() if spelt.stops), 0)
 
-    def written(self, form: int, place: int = 0, tail: bytes = b"") -> int:
+    def written(self, form: Form, place: int = 0, tail: bytes = b"") -> int:
         """How many pieces the first so many bytes of it are, and those of half a character if it goes on with them."""
         spelt = self.spelt[form]
         if not spelt.text.startswith(tail, place):
