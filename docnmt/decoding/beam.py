@@ -18,11 +18,11 @@ from docnmt.model.states import DecoderState, State
 
 # ---- How hypotheses of different lengths are compared, and when a search ends ----
 
-# A rule keeps one sentence's finished hypotheses, best first. Wu's is the paper's; Marian's and Hugging Face's are for
-# models made with these: each finds the words that the other program would.
+# A rule keeps one sentence's finished hypotheses, best first. Wu's is the paper's. Marian's and Hugging Face's are for
+# imported models: with them decoding gives the same words as the program that the model comes from.
 
-EXTRA_LENGTH = 50  # a translation has at most so many pieces more than its source
-LONGEST = 3  # Marian's: times as long as the source, end marks counted on both sides
+EXTRA_LENGTH = 50  # a translation may have this many more pieces than its source
+LONGEST = 3  # Marian: a translation may be this many times as long as its source, both counted with end marks
 
 
 @dataclass(frozen=True, order=True)
@@ -33,7 +33,7 @@ class Hypothesis:
 
 
 def length_penalty(length: int, alpha: float) -> float:
-    """Of Wu et al. (2016)."""
+    """Wu et al. (2016), equation 14."""
     return ((5 + length) / 6) ** alpha
 
 
@@ -43,17 +43,17 @@ class WuRule:
     Each step looks at 2 * beam continuations, so that beam of them are left when the others end the sentence.
     """
 
-    narrows = False  # whether a hypothesis that ends makes the beam narrower
-    ends_in_beam = False  # whether an end counts among the first `beam` candidates alone
+    narrows = False  # whether each finished hypothesis takes one place off the beam
+    ends_in_beam = False  # whether an end mark counts only among the best `beam` candidates
 
     def __init__(self, wanted: int, limit: int, alpha: float, rewarded: int):
         self.wanted, self.limit, self.alpha = wanted, limit, alpha
-        self.rewarded = rewarded  # what is longer gains nothing more from it
+        self.rewarded = rewarded  # the length beyond which the penalty no longer changes
         self.finished: list[Hypothesis] = []
 
     @staticmethod
     def pool(nbest: int, beam: int) -> int:
-        """Finished hypotheses to wait for."""
+        """How many finished hypotheses to wait for."""
         return nbest
 
     @staticmethod
@@ -62,7 +62,7 @@ class WuRule:
 
     @staticmethod
     def longest(source: int, extra: int) -> int:
-        """Words of a translation, with its end mark, of so many of its source."""
+        """The most pieces a translation may have, given the length of its source; end marks are counted."""
         return source + extra
 
     def penalty(self, length: int) -> float:
@@ -81,13 +81,12 @@ class WuRule:
         return len(self.finished) == self.wanted and bound <= self.finished[-1].score
 
     def takes_unfinished(self) -> bool:
-        """Whether hypotheses that have no end when the search is done count as they are."""
+        """Whether hypotheses without an end mark count when the search is over."""
         return not self.finished
 
 
 class MarianLengths(WuRule):
-    """Scores are divided by length ** alpha. What is asked of a translation keeps the beam as wide as it is, so this is
-    what is left of Marian's rule there."""
+    """Marian's scores, divided by length ** alpha, in a beam that keeps its width: constrained search needs it so."""
 
     @staticmethod
     def longest(source: int, extra: int) -> int:
@@ -98,8 +97,8 @@ class MarianLengths(WuRule):
 
 
 class MarianRule(MarianLengths):
-    """A finished hypothesis leaves the beam, which is narrower by one from then on; the search ends with the last one,
-    or at three times the source's length, where all that are left end."""
+    """A finished hypothesis leaves the beam, which is one narrower from then on. The search ends with the last one, or
+    at three times the source's length, where all that are left count as finished."""
 
     narrows = True
 
@@ -115,8 +114,8 @@ class MarianRule(MarianLengths):
 
 
 class HuggingFaceRule(MarianLengths):
-    """Of transformers' `generate`: an end counts among the best `beam` candidates alone, as many finished hypotheses
-    are waited for, and the best in flight is not thought to gain by its length any more."""
+    """transformers' `generate`: an end mark counts only among the best `beam` candidates, the search waits for `beam`
+    finished hypotheses, and it does not consider that those in flight may gain by growing longer."""
 
     ends_in_beam = True
 
@@ -126,7 +125,7 @@ class HuggingFaceRule(MarianLengths):
 
     @staticmethod
     def longest(source: int, extra: int) -> int:
-        return 511  # max_length of its Marian models, begin mark counted
+        return 511  # max_length of its Marian models, without the begin mark
 
     def done(self, best_alive: float, length: int) -> bool:
         bound = best_alive / self.penalty(length)
@@ -135,19 +134,19 @@ class HuggingFaceRule(MarianLengths):
 
 
 def rule_of(search: str, constrained: bool) -> type[WuRule]:
-    """By `model.search`."""
+    """The rule that `model.search` names in a recipe."""
     rules = {"wu": WuRule, "marian": MarianLengths if constrained else MarianRule, "huggingface": HuggingFaceRule}
     return rules[search]
 
 
 # ---- Beam search ----
 
-LEAVE_AT = 8  # sentences that are done leave the batch once they are one in so many: to leave costs a copy of the rest
+LEAVE_AT = 8  # finished sentences stay in the batch until they are one in 8: removing them copies the others
 
 
 class Model(Protocol):
     def encode(self, source: Packed, context: Contexts | None = None) -> Any:
-        """What a state starts from."""
+        """What a decoder state starts from."""
 
 
 Start = Callable[[Any, Any, int], State]  # model, what it encoded, beam
@@ -173,9 +172,9 @@ def beam_search(
 ) -> list[list[Hypothesis]]:
     """For each source sentence its `nbest` best translations, best first.
 
-    Sentences that are done leave the batch. `forbidden` words take probability, but none is written. `constraints`
-    choose the continuations instead, from a beam that is theirs. `lengths` forces each translation to so many words,
-    without an end: so systems are compared that would write different ones.
+    Finished sentences leave the batch. `forbidden` words keep their share of the probability, but are never written.
+    With `constraints` these choose the continuations and the width of the beam. `lengths` forces each translation to a
+    length, with no end mark: so the speed of systems that write different translations can be compared.
     """
     device = source.tokens.device
     beam = beam if constraints is None else constraints.widest
@@ -187,13 +186,13 @@ def beam_search(
     if constraints is not None:
         limits, rewarded = constraints.begin(limits)
     results = [rule(rule.pool(nbest, beam), limit, alpha, most) for limit, most in zip(limits, rewarded, strict=True)]
-    alive = torch.arange(len(results), device=device)  # which sentence each group of the batch is
+    alive = torch.arange(len(results), device=device)  # the sentence of each group of the batch
     starts = beam * torch.arange(len(results), device=device)[:, None]  # each group's first row
     scores = torch.full((len(results), beam), -torch.inf, device=device)  # log-probabilities, [alive, beam]
-    scores[:, 0] = 0.0  # all hypotheses of a sentence start the same: only one of them counts
+    scores[:, 0] = 0.0  # all hypotheses of a sentence start alike: only one may count
     words = torch.full((len(results) * beam,), bos, device=device)  # [alive * beam]
     history = torch.empty((len(results), beam, 0), dtype=torch.int64, device=device)  # [alive, beam, step]
-    room = torch.full((len(results), 1), beam, device=device)  # hypotheses that each may still go on with, [alive, 1]
+    room = torch.full((len(results), 1), beam, device=device)  # places left in a beam that narrows, [alive, 1]
     for length in range(1, max(limits, default=0) + 1):
         logits = state.logits(words)  # [alive * beam, words]
         if lengths is not None and state.words is None:
@@ -201,7 +200,7 @@ def beam_search(
         elif lengths is not None and state.words is not None:
             logits.unflatten(0, (-1, beam)).masked_fill_((state.words == eos)[:, None], -torch.inf)
         if constraints is None:
-            # Beside the candidates, as many as can be forbidden: one of each forbidden word for each hypothesis.
+            # Some candidates may be forbidden: at most each forbidden word once for each hypothesis.
             count = rule.candidates(beam)
             best, origin, word = best_continuations(logits, scores, count + beam * len(forbidden))
             word = word if state.words is None else state.words.gather(1, word)
@@ -218,7 +217,7 @@ def beam_search(
             _collect(results, alive, history, best, origin, ends, length)
             if rule.narrows:
                 room = room - (ends & best.isfinite()).sum(dim=1, keepdim=True)
-            # The best `beam` candidates that go on: a stable sort puts those that end behind, order kept.
+            # The best `beam` candidates that go on: a stable sort puts those that end last and keeps the order.
             going = torch.sort(ends.to(torch.int8), dim=1, stable=True).indices
             best = best.masked_fill(ends, -torch.inf)
             best, origin, word = (part.gather(1, going) for part in (best, origin, word))
@@ -228,7 +227,7 @@ def beam_search(
         history = torch.cat([history.flatten(0, 1)[rows].view(*word.shape, -1), word[:, :, None]], dim=2)
         done = _mark_done(results, alive, scores, history, length)
         if any(done):
-            scores[torch.tensor(done, device=device)] = -torch.inf  # while they stay, nothing comes of them
+            scores[torch.tensor(done, device=device)] = -torch.inf  # they stay in the batch for now, but lead nowhere
         if sum(done) * LEAVE_AT >= len(done) or (constraints is not None and any(done)):
             kept = torch.tensor([i for i, d in enumerate(done) if not d], dtype=torch.int64, device=device)
             if not len(kept):
@@ -243,7 +242,7 @@ def beam_search(
 def _collect(
     results: list[WuRule], alive: Tensor, history: Tensor, best: Tensor, origin: Tensor, ends: Tensor, length: int
 ) -> None:
-    """Takes the hypotheses that ended at this step into their sentences' results."""
+    """Adds the hypotheses that ended at this step to the results of their sentences."""
     for group, candidate in (ends & best.isfinite()).nonzero().tolist():
         tokens = tuple(history[group, origin[group, candidate]].tolist())
         results[alive[group]].finish(tokens, best[group, candidate].item(), length)
@@ -252,7 +251,7 @@ def _collect(
 def _without(
     forbidden: Sequence[int], best: Tensor, origin: Tensor, word: Tensor, count: int
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The first `count` candidates of each sentence that are none of the forbidden words."""
+    """The first `count` candidates of each sentence that are not forbidden."""
     barred = torch.isin(word, torch.tensor(forbidden, device=word.device))
     others = torch.sort(barred.to(torch.int8), dim=1, stable=True).indices[:, :count]
     best = best.masked_fill(barred, -torch.inf)
@@ -260,7 +259,7 @@ def _without(
 
 
 def _mark_done(results: Sequence[WuRule], alive: Tensor, scores: Tensor, history: Tensor, length: int) -> list[bool]:
-    """Which sentences are done; at its limit a sentence may take its hypotheses as they are."""
+    """Which sentences are done. At its length limit a sentence may take its hypotheses unfinished."""
     done = []
     for group, (sentence, best) in enumerate(zip(alive.tolist(), scores[:, 0].tolist(), strict=True)):
         result = results[sentence]
@@ -288,7 +287,7 @@ def best_continuations(logits: Tensor, scores: Tensor, count: int) -> tuple[Tens
 
 
 def in_torch(logits: Tensor, scores: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor]:
-    """The best words lie in the blocks of words whose own best is best: all others are looked at once."""
+    """The best words lie in the blocks with the best maxima: only these blocks are searched word by word."""
     (sentences, beam), words = scores.shape, logits.shape[1]
     values = logits.log_softmax(dim=1)
     if words % BLOCK:
@@ -304,4 +303,4 @@ def in_torch(logits: Tensor, scores: Tensor, count: int) -> tuple[Tensor, Tensor
     found, places = totals.topk(count, dim=1)
     block = places // BLOCK
     word = chosen.gather(1, block) % blocks.shape[1] * BLOCK + places % BLOCK
-    return found, row.gather(1, block) % beam, word.clamp_(max=words - 1)  # beyond lies what nothing comes of
+    return found, row.gather(1, block) % beam, word.clamp_(max=words - 1)  # beyond are the padding's, at -inf

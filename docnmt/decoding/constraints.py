@@ -1,8 +1,8 @@
 """Search for translations that contain given phrases.
 
-What counts is the text, not the pieces: a phrase is met however it is spelt, as whole words.
+What counts is the text, not the pieces: a phrase is met as whole words, whatever pieces it is spelt with.
 
-Dynamic beam allocation (Post and Vilar, 2018): hypotheses stand in banks by how many pieces of the phrases they have
+Dynamic beam allocation (Post and Vilar, 2018): hypotheses are kept in banks by how many pieces of the phrases they have
 written, and the beam is shared out among the banks. So those that have done more, and paid for it, are not pushed out
 by those that have not begun. The end mark is open only to those that have done all.
 """
@@ -19,33 +19,33 @@ from torch import Tensor
 
 from docnmt.decoding.phrases import Form, Matched, Matcher, Phrase, Place, Spelling, SpeltPhrase
 
-WIDEST = 48  # hypotheses a sentence, however many pieces its phrases have
+WIDEST = 48  # the most hypotheses a sentence may have, however long its phrases
 
 # ---- How far a hypothesis is, piece by piece ----
 
 
 class _Written(NamedTuple):
-    """All that matters of what a hypothesis has written."""
+    """What a hypothesis has written, as far as it matters for phrases."""
 
     matched: Matched
-    tail: bytes = b""  # bytes of a character that is not whole yet
-    breaks: int = 0  # begin marks still to come
+    tail: bytes = b""  # the bytes of an unfinished character
+    breaks: int = 0  # begin marks still to be written
 
 
 @dataclass(eq=False)
 class Progress:
-    """How far a hypothesis is."""
+    """How far a hypothesis has got with the phrases of its sentence."""
 
     written: _Written
     bank: int  # pieces of the phrases that it has written
-    complete: bool  # it may end
-    wanted: Sequence[int]  # pieces that would bring it on
-    awaits_end: bool  # it has written a phrase that counts only if the word ends there
-    after: dict[int, Progress] = field(default_factory=dict)  # as far as known
+    complete: bool  # all phrases are met: it may end
+    wanted: Sequence[int]  # pieces that would continue or begin a phrase
+    awaits_end: bool  # it has just written a phrase that counts only if the word ends here
+    after: dict[int, Progress] = field(default_factory=dict)  # by the next piece, filled in as needed
 
 
 class Tracker:
-    """What hypotheses of one sentence have of its phrases. Those that no pieces can write are passed over.
+    """Follows the phrases of one sentence in its hypotheses. Phrases that no pieces can spell are left out.
 
     The sentence's own translation begins after so many `breaks`, begin marks (see ContextRule.own); `length` is that
     of the translation where nothing is asked.
@@ -62,8 +62,8 @@ class Tracker:
     ):
         self.spelling, self.bos, self.length = spelling, bos, length
         spelt = [SpeltPhrase(phrase, spelling) for phrase in phrases]
-        # A hypothesis with a lower log-probability is given up: there is another way. It is the only one for phrases
-        # that no pieces can write.
+        # A hypothesis with a lower log-probability is given up: the phrases are then put in by alignment. That is the
+        # only way for phrases that no pieces can spell.
         self.floor = floor if floor == -math.inf or all(phrase.worth for phrase in spelt) else math.inf
         self.matcher = Matcher([phrase.forms for phrase in spelt if phrase.worth])
         self.phrases = [next(phrase for phrase in spelt if phrase.forms == forms) for forms in self.matcher.forms]
@@ -99,7 +99,7 @@ class Tracker:
         bank = sum(n * phrase.worth for n, phrase in zip(met, self.phrases, strict=True))
         if inside is not None:
             return bank + self.phrases[inside.phrase].written(inside.form, _bytes(inside), written.tail)
-        # A space or a byte, written as a piece of its own, is the first piece of phrases that are spelt so.
+        # A space or a byte that is a piece of its own may be the first piece of a phrase.
         if written.matched.last != " " and not written.tail:
             return bank
         begun = (self.phrases[n].written(form, 0, written.tail) for n, form in self._open(met, written))
@@ -115,7 +115,7 @@ class Tracker:
                 yield from [spelt.piece(0, written.tail)] if written.tail else spelt.begin(form, written.matched)
 
     def _open(self, met: Sequence[int], written: _Written) -> Iterator[tuple[int, Form]]:
-        """The phrases that may begin, with half a character if one is written."""
+        """The phrases that may begin here, or have begun with the bytes of an unfinished character."""
         for number, form in self.matcher.open(met, written.matched):
             if not written.tail or written.matched.between_words or not form.begins_word:
                 yield number, form
@@ -127,7 +127,7 @@ def _bytes(inside: Place) -> int:
 
 
 def _whole_characters(text: bytes) -> tuple[str, bytes]:
-    """The characters of a text, and the bytes of one at its end that is not whole."""
+    """The whole characters of a text, and the bytes of an unfinished one at its end."""
     try:
         return text.decode(), b""
     except UnicodeDecodeError as error:
@@ -147,12 +147,12 @@ class _Candidate(NamedTuple):
 
 
 def beam_for(tracker: Tracker, beam: int) -> int:
-    """A sentence has one hypothesis more for each piece of its phrases."""
+    """One more hypothesis for each piece of the phrases."""
     return max(beam, min(beam + tracker.pieces, WIDEST))
 
 
 class Constraints:
-    """The phrases of a batch of sentences, and what each hypothesis has of them.
+    """The phrases of a batch of sentences, and how far each hypothesis has got with them.
 
     All sentences have as many hypotheses as the one that has most, but use no more than their own: what else is in the
     batch changes nothing.
@@ -166,14 +166,14 @@ class Constraints:
         self.limits: list[int] = []
 
     def begin(self, limits: Sequence[int]) -> tuple[list[int], list[int]]:
-        """The longest that each translation may get, where its phrases do not count; and up to which length its score
-        gains from being long. Phrases that cost much would have it go on and on otherwise."""
+        """The length limit of each translation, its phrases not counted; and the length up to which its score gains by
+        being long: improbable phrases would make it go on and on otherwise."""
         self.limits = [limit + tracker.pieces for limit, tracker in zip(limits, self.trackers, strict=True)]
         return self.limits, [tracker.length + tracker.pieces for tracker in self.trackers]
 
     def best(self, logits: Tensor, scores: Tensor, alive: Tensor, length: int) -> tuple[Tensor, Tensor, Tensor]:
-        """As beam search's own: the candidates' log-probabilities, [alive, candidates], best first, the hypothesis that
-        each continues, and its word. Those that do not end are just the ones to go on with."""
+        """As in beam search: the log-probabilities of the candidates, [alive, candidates], best first, the hypotheses
+        that they continue, and their words. Those that do not end are exactly the ones to go on with."""
         sentences = alive.tolist()
         rows = [progress for sentence in sentences for progress in self.progress[sentence]]
         values, before = logits.log_softmax(dim=1), scores.flatten()[:, None]
@@ -196,7 +196,7 @@ class Constraints:
         return self._as_tensors(chosen, scores)
 
     def _ends_of_words(self, rows: Sequence[Progress], values: Tensor) -> list[tuple[int, int]]:
-        """Rows that have to end a word, and the word each of them would best go on with."""
+        """Rows where a word has to end, and the best continuation that ends it."""
         waiting = [row for row, progress in enumerate(rows) if progress.awaits_end]
         parting = torch.tensor(self.trackers[0].spelling.parting, device=values.device)
         if not waiting or not len(parting):
@@ -214,7 +214,7 @@ class Constraints:
                     banks.setdefault(then.bank, []).append(_Candidate(total, origin, word, then))
         most_first = [sorted(banks[bank], key=_worst_last) for bank in sorted(banks, reverse=True)]
         if length >= self.limits[sentence]:
-            del most_first[1:]  # those that have done most have to do, unless there is another way
+            del most_first[1:]  # those with most pieces are taken, complete or not, unless there is another way
             if tracker.floor > -math.inf:
                 most_first = [[candidate for candidate in bank if candidate.progress.complete] for bank in most_first]
         chosen = _share(most_first, beam, self.eos)
@@ -224,7 +224,7 @@ class Constraints:
 
     def _as_tensors(self, chosen: Sequence[Sequence[_Candidate]], scores: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         columns = max(self.widest, *map(len, chosen))
-        nothing = (-math.inf, 0, int(self.eos == 0))  # some word that does not end the sentence
+        nothing = (-math.inf, 0, int(self.eos == 0))  # any word that does not end the sentence
         cells = [[*(c[:3] for c in row), *[nothing] * (columns - len(row))] for row in chosen]
         totals, origins, words = (
             torch.tensor([[cell[k] for cell in row] for row in cells], device=scores.device) for k in range(3)
@@ -233,8 +233,8 @@ class Constraints:
 
 
 def _share(banks: Sequence[Sequence[_Candidate]], beam: int, eos: int) -> list[_Candidate]:
-    """Turn by turn the best that goes on of each bank, until the beam is full. Those that end come beside them, if they
-    are among the best twice as many of their bank."""
+    """Takes the best unfinished candidate of each bank in turn until the beam is full. Finished ones are added if they
+    are among the best of their bank, twice as many as its share."""
     going = [[candidate for candidate in bank if candidate.word != eos] for bank in banks]
     shares, left = [0] * len(banks), min(beam, sum(map(len, going)))
     while left:

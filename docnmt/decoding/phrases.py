@@ -17,14 +17,14 @@ from docnmt.base.errors import DocnmtError
 from docnmt.data.subwords import Subwords
 from docnmt.text.scripts import in_word, unspaced
 
-CLOSING = frozenset(".,;:!?)]}”»…%")  # marks with a space between them and the next word
+CLOSING = frozenset(".,;:!?)]}”»…%")  # marks that a space separates from the next word
 
 
 @dataclass(frozen=True)
 class Phrase:
     text: str
     source: str  # the term that it translates
-    at: tuple[int, int]  # the characters of the source sentence that are the term
+    at: tuple[int, int]  # where the term stands in the source sentence, in characters
 
     def __post_init__(self) -> None:
         if not self.text.strip():
@@ -32,11 +32,11 @@ class Phrase:
 
 
 class Form(NamedTuple):
-    """One way to write a phrase. It has to be whole words, but for a side that ends in a mark or in a script without
+    """One way to write a phrase. Its ends must be ends of words, unless they are punctuation or in a script without
     spaces."""
 
     text: str
-    first: bool  # good only before any other word of the sentence
+    first: bool  # allowed only as the first word of the sentence
 
     @property
     def begins_word(self) -> bool:
@@ -56,7 +56,7 @@ Forms = tuple[Form, ...]  # of one phrase
 
 
 def forms_of(phrase: Phrase) -> Forms:
-    """As it is given; where the sentence begins it may begin with a capital, too."""
+    """As given; at the beginning of a sentence also with a capital."""
     capital = with_capital(phrase.text)
     if capital != phrase.text:
         return Form(phrase.text, False), Form(capital, True)
@@ -68,7 +68,7 @@ def with_capital(text: str) -> str:
 
 
 class Place(NamedTuple):
-    """Inside a phrase: so many of its characters are written. After the last one the end of the word is awaited."""
+    """Inside a phrase: how many of its characters are written. After the last one the word still has to end."""
 
     phrase: int
     form: Form
@@ -85,11 +85,11 @@ class Reading(NamedTuple):
 
 
 class Matched(NamedTuple):
-    """What is known of a text after a character."""
+    """What is known of a text that was read so far."""
 
     readings: frozenset[Reading]
-    last: str  # a character like the last one: "a", " ", "." or another mark, "("; "" where there is none
-    begun: bool  # there was a word
+    last: str  # class of the last character: "a" a letter, " ", "." a closing mark, "(" another mark; "" for none
+    begun: bool  # it contains a word
 
     @property
     def between_words(self) -> bool:
@@ -97,7 +97,7 @@ class Matched(NamedTuple):
 
 
 class Matcher:
-    """Finds given phrases in a text; one that is given n times has to be there n times, side by side."""
+    """Finds phrases in a text; one that is given n times must occur n times without overlap."""
 
     def __init__(self, forms: Sequence[Forms]):
         self.forms = list(dict.fromkeys(forms))
@@ -106,9 +106,9 @@ class Matcher:
         self._firsts = {form.text[0] for each in self.forms for form in each}
 
     def read(self, matched: Matched, text: str) -> Matched:
-        """What is known after some more characters."""
+        """What is known after more of the text."""
         outside = all(reading.inside is None for reading in matched.readings)
-        if outside and self._firsts.isdisjoint(text):  # nothing can begin: true of nearly all that is read
+        if outside and self._firsts.isdisjoint(text):  # nothing can begin, which is so nearly always
             begun = matched.begun or any(map(in_word, text))
             return Matched(matched.readings, _alike(text[-1]) if text else matched.last, begun)
         for character in text:
@@ -127,20 +127,20 @@ class Matcher:
         return Matched(_best(found), _alike(character), matched.begun or in_word(character))
 
     def open(self, met: Sequence[int], matched: Matched) -> Iterator[tuple[int, Form]]:
-        """The phrases, number and form, that may begin after the text."""
+        """The phrases, by number and form, that may begin now."""
         for number, forms in enumerate(self.forms):
             if met[number] < self.needed[number]:
                 yield from ((number, form) for form in forms if not (form.first and matched.begun))
 
     def ended(self, matched: Matched) -> frozenset[Reading]:
-        """The readings where the text ends here."""
+        """The readings if the text ends here."""
         return _best(set(self._past_a_word(matched.readings, True)))
 
     def complete(self, matched: Matched) -> bool:
         return any(reading.met == self.needed for reading in self.ended(matched))
 
     def awaits_end(self, matched: Matched) -> bool:
-        """Whether a phrase is written that counts only if the word ends with it."""
+        """Whether a phrase has just been written that counts only if the word ends here."""
         return any(reading.inside and reading.inside.whole for reading in matched.readings)
 
     def _begun(self, met: tuple[int, ...], matched: Matched, character: str) -> Iterator[Reading]:
@@ -154,7 +154,7 @@ class Matcher:
         return Reading(met, place)
 
     def _past_a_word(self, readings: frozenset[Reading], between: bool) -> Iterator[Reading]:
-        """Phrases that are written count as met where a word ends, and as nothing where it goes on."""
+        """A phrase that is written in full is met if the word ends; if not, its reading is dropped."""
         for reading in readings:
             if reading.inside is None or not reading.inside.whole:
                 yield reading
@@ -175,7 +175,7 @@ def _one_more(met: tuple[int, ...], phrase: int) -> tuple[int, ...]:
 
 
 def _best(readings: set[Reading]) -> frozenset[Reading]:
-    """Without those that another one at the same place betters: all that they could still meet, it could."""
+    """Drops readings that cannot do better than another one at the same place."""
 
     def bettered(reading: Reading) -> bool:
         return any(
@@ -189,8 +189,8 @@ def _best(readings: set[Reading]) -> frozenset[Reading]:
 
 
 def missing(phrases: Sequence[Phrase], text: str) -> list[Phrase]:
-    """Those of the phrases that are not in the text."""
-    # Parts of a long sentence, and sentences in a segment, begin anywhere in a text.
+    """The phrases that the text does not contain."""
+    # A text may consist of several sentences: a capital is right anywhere.
     anywhere = [tuple(form._replace(first=False) for form in forms_of(phrase)) for phrase in phrases]
     matcher = Matcher(anywhere)
     met = max((reading.met for reading in matcher.ended(matcher.read(matcher.start, text))), key=sum)
@@ -216,19 +216,19 @@ def _is_text(written: bytes) -> bool:
 
 
 class Spelling:
-    """A vocabulary and what each of its pieces writes (b"" for marks)."""
+    """A vocabulary, and the bytes that each of its pieces writes (b"" for special tokens)."""
 
     def __init__(self, written: Sequence[bytes], encode: Encode | None = None):
         self.written = written
-        self.encode = encode  # the pieces that the vocabulary's owner would choose, if there is one
+        self.encode = encode  # the sub-word model's own way to split a text, if there is one
         self.pieces: dict[bytes, list[int]] = {}
         for piece, text in enumerate(written):
             if text:
                 self.pieces.setdefault(text, []).append(piece)
         self.longest = max(map(len, self.pieces), default=0)
-        # Pieces that a word cannot go on with, those that are whole characters.
+        # Pieces that end a word when they follow it.
         self.parting = [n for n, text in enumerate(written) if _is_text(text) and parts_words(text.decode()[0])]
-        # What stands before the first word: a space, mostly.
+        # What the sub-word model writes before the first word: usually a space.
         self.opening = b" " if encode is None else self.text(encode("a"))[:1].replace(b"a", b"")
         self._choice = lru_cache(maxsize=4096)(self._owners_choice)
 
@@ -240,8 +240,8 @@ class Spelling:
         return b"".join(self.written[piece] for piece in pieces)
 
     def split(self, text: bytes) -> list[int] | None:
-        """Pieces that write the text: the owner's choice if they write just that, else the longest piece each time.
-        None where there is a byte that no piece begins with."""
+        """Pieces that spell the text: those of the sub-word model if they spell exactly that, else the longest piece at
+        each place. None if the pieces cannot spell it."""
         pieces = self._choice(text)
         if pieces is not None:
             return pieces
@@ -255,19 +255,19 @@ class Spelling:
         return pieces
 
     def longest_piece(self, text: bytes) -> int | None:
-        """The longest piece that the text begins with; of pieces that write the same, bytes come first in a vocabulary
-        and words later."""
+        """The longest piece that the text begins with; of those that write the same the last, as bytes come first in a
+        vocabulary and words later."""
         lengths = range(min(len(text), self.longest), 0, -1)
         return next((self.pieces[text[:n]][-1] for n in lengths if text[:n] in self.pieces), None)
 
     def _owners_choice(self, text: bytes) -> list[int] | None:
-        """`text` after a space as the beginning of a sentence; any other text as what follows a bracket."""
+        """How the sub-word model splits it: after a space as at the start of a sentence, else as after a bracket."""
         if self.encode is None:
             return None
         try:
             after, words = (b"", text[1:]) if text.startswith(b" ") else (b"(", text)
             pieces = list(self.encode((after + words).decode()))
-        except UnicodeDecodeError:  # the rest of a text from the middle of a character
+        except UnicodeDecodeError:  # the text begins in the middle of a character
             return None
         for cut in range(len(pieces) + 1):
             before = self.text(pieces[:cut])
@@ -277,7 +277,7 @@ class Spelling:
 
 
 class SpeltPhrase:
-    """The forms of a phrase, each with its spelling."""
+    """The forms of a phrase with their spellings."""
 
     def __init__(self, phrase: Phrase, spelling: Spelling):
         self.forms = forms_of(phrase)
@@ -286,7 +286,7 @@ class SpeltPhrase:
         self.worth = next((len(spelt.stops) for spelt in self.spelt.values() if spelt.stops), 0)
 
     def written(self, form: Form, place: int = 0, tail: bytes = b"") -> int:
-        """How many pieces the first so many bytes of it are, and those of half a character if it goes on with them."""
+        """How many pieces are written after `place` bytes of a form and those of an unfinished character."""
         spelt = self.spelt[form]
         if not spelt.text.startswith(tail, place):
             return 0
@@ -296,7 +296,7 @@ class SpeltPhrase:
 
 
 class SpeltForm:
-    """A form of a phrase in bytes, and the pieces to write it with, after a space and without one."""
+    """A form of a phrase in bytes, and the pieces that spell it, after a space and without one."""
 
     def __init__(self, form: Form, spelling: Spelling):
         self.spelling = spelling
@@ -305,12 +305,12 @@ class SpeltForm:
         self.first_after_space, self.first = (pieces[0] if pieces else None for pieces in (after_space, bare))
         spaced = after_space is not None and not unspaced(form.text[0])
         pieces = (after_space if spaced else bare) or []
-        # Where in the text each piece ends; a space that is a piece of its own ends before it, at 0.
+        # Where each piece ends in the text; a space that is a piece of its own ends at 0.
         self.stops = [end - spaced for end in accumulate(len(spelling.written[piece]) for piece in pieces)]
         self.next = dict(zip(self.stops, pieces[1:], strict=False))
 
     def begin(self, form: Form, matched: Matched) -> Sequence[int | None]:
-        """The piece to begin with after a text. A space comes first, unless there is one or none is needed."""
+        """The pieces to begin with after a text: with a space before it, unless there is one or none is needed."""
         if not matched.last:
             return [self.first_after_space if self.spelling.opening else self.first]
         first = form.text[0]
@@ -321,7 +321,7 @@ class SpeltForm:
         return [self.first_after_space]
 
     def piece(self, place: int, tail: bytes) -> int | None:
-        """The piece to go on with after so many bytes and those of half a character."""
+        """The piece to go on with after `place` bytes and those of an unfinished character."""
         if not self.text.startswith(tail, place):
             return None
         place += len(tail)

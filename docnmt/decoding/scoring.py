@@ -1,4 +1,4 @@
-"""What a model is shown of a sentence and its document, and how probable it finds given translations."""
+"""Scoring: how probable a model finds given translations, sentence by sentence in the context of their documents."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from docnmt.decoding.units import AnyDocument, Pair, source_of, windows, with_co
 from docnmt.document import NO_CONTEXT, ContextSpec, Document, ParallelDocument, context_positions
 from docnmt.model_folder import LoadedModel
 
-OFF = "off"  # as a context: passes the context modules over, the sentence model
+OFF = "off"  # as a context: bypasses the context modules, which leaves the sentence model
 
 
 class Choice(NamedTuple):
-    """Several translations of one sentence, which is told by its document and position."""
+    """Several translations of one sentence, given by its document and position."""
 
     document: Document
     position: int
     translations: Sequence[str]
-    # for each of them the translations of all sentences before, for systems that see these
+    # for each translation those of all sentences before, for systems that see these
     before: Sequence[Sequence[str]] = ()
 
 
 @dataclass(frozen=True)
 class SentenceScore:
-    """Log-probabilities of a given translation: each piece's, the end mark's last."""
+    """The log-probability of each piece of a given translation, the end mark's last."""
 
     pieces: tuple[str, ...]
     log_probabilities: tuple[float, ...]
@@ -45,9 +45,9 @@ class SentenceScore:
 
 
 class Scorer:
-    """A model ready to score translations; a Translator makes them, too."""
+    """A model ready to score translations; a Translator can also make them."""
 
-    WINDOW = 4096  # sentences sorted by length together; memory does not grow beyond it
+    WINDOW = 4096  # sentences that are sorted by length together, and held in memory
 
     def __init__(self, loaded: LoadedModel):
         self.model, self.card = loaded.model, loaded.card
@@ -64,7 +64,7 @@ class Scorer:
         context: ContextSpec | str | None = None,
         context_from: Iterable[AnyDocument] | None = None,
     ) -> Iterator[list[SentenceScore]]:
-        """For each document the log-probabilities of its own target sentences; a gap has none.
+        """For each document the scores of its target sentences; a gap has no pieces.
 
         A system that sees the translations of its context is shown the reference's: then `context_from` has to be
         parallel, too.
@@ -85,7 +85,7 @@ class Scorer:
     def score_choices(
         self, choices: Iterable[Choice], *, context: ContextSpec | str | None = None
     ) -> Iterator[list[SentenceScore]]:
-        """Several translations of one sentence beside each other, choice by choice.
+        """For each choice the scores of its translations.
 
         Of a document only the sentence and what the model sees as its context are looked at.
         """
@@ -99,7 +99,7 @@ class Scorer:
     # ---- what the model gets ----
 
     def rule(self, context: ContextSpec | str | None = None) -> ContextRule | None:
-        """What a sentence sees of its document; None for a model that sees nothing, or is not to."""
+        """What a sentence sees of its document; None where the model has no context, or it is switched off."""
         if context == OFF:
             return None
         if isinstance(context, str):
@@ -114,8 +114,8 @@ class Scorer:
         return self.card.rule(self.source, context, self.target)
 
     def around(self, document: AnyDocument, positions: Iterable[int], rule: ContextRule | None) -> list[Neighbours]:
-        """What sentences at these positions see when they are scored, the translations of a parallel document with it;
-        nothing where there is no rule."""
+        """What the sentences at these positions see when they are scored, with the translations of a parallel document
+        where the rule asks for them."""
         if rule is None:
             return [Neighbours() for _ in positions]
         ids = self.source.encode(source_of(document))
@@ -148,14 +148,14 @@ class Scorer:
 
     @torch.inference_mode()
     def log_probabilities(self, pairs: Sequence[Pair]) -> list[Tensor]:
-        """For each pair of a batch those of its own pieces and of the end mark."""
+        """For each pair those of the pieces that are its own, and of the end mark."""
         batch = self.batch(pairs)
         return own_parts(self.model.loss(batch)[1], batch, [pair.own for pair in pairs])
 
     # ---- inside: scoring ----
 
     def _choice(self, choice: Choice, rule: ContextRule | None) -> list[Pair]:
-        """The choice's translations, each with the context of their sentence."""
+        """Pairs of the sentence and each of its translations, in context."""
         document, position, translations, before = choice
         visible = () if rule is None else context_positions(position, len(document), rule.spec)
         places = sorted((position, *visible))

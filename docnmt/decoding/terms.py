@@ -46,12 +46,12 @@ class Term:
 
     @property
     def exact(self) -> bool:
-        """Whether it is found only as it is written."""
+        """Whether it is found only in the case it is written in."""
         return self.source != self.source.lower()
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        """Any space stands for any other, and so do apostrophes."""
+        """All kinds of spaces match each other, and so do both apostrophes."""
         words = (re.sub("['’]", "['’]", re.escape(word)) for word in self.source.split())
         return re.compile(r"\s+".join(words), 0 if self.exact else re.IGNORECASE)
 
@@ -79,7 +79,7 @@ class Glossary:
         return cls(found)
 
     def found_in(self, sentence: str) -> list[tuple[Term, tuple[int, int]]]:
-        """The terms that occur in a sentence, none inside another, and the characters they stand at."""
+        """The terms in a sentence, none inside another, and where they stand, in characters."""
         text = unicodedata.normalize("NFC", sentence)
         found, end = [], 0
         for place, head in _heads(text):
@@ -94,12 +94,12 @@ class Glossary:
         return found
 
     def phrases(self, sentence: str) -> tuple[Phrase, ...]:
-        """What a translation of the sentence has to contain."""
+        """What a translation of the sentence must contain."""
         return tuple(Phrase(term.target, term.source, at) for term, at in self.found_in(sentence))
 
     @cached_property
     def _by_head(self) -> dict[str, list[Term]]:
-        """Terms by what they begin with; the longest first, and of two alike the one that is more particular."""
+        """Terms by their first word; the longest first, and of equals the one whose case counts."""
         heads: dict[str, list[Term]] = {}
         for term in sorted(self.terms, key=lambda term: (-len(term.source), not term.exact)):
             heads.setdefault(next(head for _, head in _heads(term.source)), []).append(term)
@@ -107,7 +107,7 @@ class Glossary:
 
 
 def _lines(file: InputFile) -> Iterator[tuple[int, Sequence[str]]]:
-    """The columns of those lines that are to be terms."""
+    """The columns of all lines that are not empty or comments."""
     for number, line in enumerate(file.lines(2 * LONGEST_TERM + 1), 1):
         if isinstance(line, Flaw):
             raise BadInput(line.kind, line.problem, line.remedy, file=file.name, line=number)
@@ -149,7 +149,7 @@ def _term(given: Sequence[str], file: str, number: int) -> Term:
 
 
 def _heads(text: str) -> Iterator[tuple[int, str]]:
-    """Where a term may begin, and what it is looked up by there: a word in small letters, or a single character."""
+    """Where a term may begin, and its key there: a word in lower case, or a single character."""
     place = 0
     while place < len(text):
         end = place + 1
@@ -162,18 +162,18 @@ def _heads(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _whole(text: str, begin: int, end: int) -> bool:
-    """Whether no word is cut in two at either end."""
+    """Whether both ends are ends of words."""
     return all(not 0 < cut < len(text) or parts_words(text[cut - 1]) or parts_words(text[cut]) for cut in (begin, end))
 
 
 # ---- Translations that have a glossary's terms ----
 
-# Most have them of themselves. The others are searched for again with constraints. But a phrase that a model finds very
-# improbable, most of all a name it has never seen, throws it off its course: what it writes around the phrase makes no
-# sense. Its own translation does, with the phrase in the place of its own words for the term.
+# Most have them anyway. The others are searched for again with constraints. But a phrase that the model finds very
+# improbable, such as a name it has never seen, derails it: what it writes around the phrase makes no sense. Its own
+# translation does; there the phrase replaces the words that are aligned to the term.
 
-# By so much a phrase may lower the log-probability of a translation. Of 6 to 12 this was best on a small French-English
-# model with terms taken from references; invented names all lower it by more.
+# How much a phrase may lower the log-probability of a translation. Of 6 to 12 this was best for a small French-English
+# model with terms from references; invented names all lower it by more.
 FOREIGN = 10.0
 
 
@@ -184,7 +184,7 @@ class Binding:
     options: Options
 
     def bind(self, units: Sequence[Unit]) -> None:
-        """Gives units new translations where theirs lack something."""
+        """Gives units new translations where theirs lack phrases."""
         lacking = [(unit, lacks) for unit in units if unit.phrases and (lacks := self._lacking(unit))]
         own = [unit.best[0] for unit, _ in lacking]
         floors = [self._floor(unit, lacks) for unit, lacks in lacking]
@@ -195,13 +195,13 @@ class Binding:
         self._search(left, [-math.inf] * len(left))
 
     def _lacking(self, unit: Unit) -> list[Phrase]:
-        """What the worst of a unit's translations lacks."""
+        """The phrases that the worst of a unit's translations lacks."""
         texts = self.translator.target.decode([hypothesis.tokens for hypothesis in unit.best])
         return max((missing(unit.phrases, text) for text in texts), key=len)
 
     def _floor(self, unit: Unit, lacks: Sequence[Phrase]) -> float:
-        """The lowest log-probability worth looking at: below, the phrases can be put in, but not in parts of sentences
-        nor in several translations."""
+        """The log-probability below which hypotheses are given up and the phrases put in by alignment; that cannot be
+        done in parts of sentences and in n-best lists."""
         if not unit.sentence or self.options.nbest > 1:
             return -math.inf
         return unit.best[0].log_probability - FOREIGN * len(lacks)
@@ -215,10 +215,10 @@ class Binding:
             constraints = Constraints(trackers, target.eos, self.options.beam, self.translator.forbidden)
             self.translator.search(batch, self.rule, self.options, constraints)
         for unit in units:
-            unit.tracker = None  # it remembers much
+            unit.tracker = None  # it takes much memory
 
     def _put_in(self, lost: Sequence[tuple[Unit, Hypothesis]]) -> None:
-        """Puts their phrases into units' own translations, where they have a place."""
+        """Puts the phrases into the units' own translations where alignment finds a place for them."""
         target = self.translator.target
         texts = target.decode([own.tokens for _, own in lost])
         pairs = [(unit.sentence, text) for (unit, _), text in zip(lost, texts, strict=True)]
@@ -226,11 +226,11 @@ class Binding:
             changed = substitute(text, links, unit.phrases)
             if changed is not None:
                 unit.best = [replace(own, tokens=tuple(target.encode([changed])[0]))]
-                unit.text = changed  # the pieces may be a normalised form of it
+                unit.text = changed  # the pieces may spell a normalised form of it
 
 
 def substitute(translation: str, links: Links, phrases: Sequence[Phrase]) -> str | None:
-    """The translation with all of the phrases in it; None if the place of one of them is not known."""
+    """The translation with all phrases put in; None if there is no place for one of them."""
     changes: list[tuple[Span, str]] = []
     for phrase in phrases:
         linked = sorted({to for of, to in links if _overlap(of, phrase.at)})
@@ -251,7 +251,7 @@ def _overlap(one: Span, other: Span) -> bool:
 
 
 def _longest_run(words: Sequence[Span], text: str) -> Span:
-    """The longest row of these words with nothing but a space or a hyphen between them; an empty one for no words."""
+    """The longest run of these words with at most a space or a hyphen between them; an empty span for no words."""
     best = run = (0, 0)
     for begin, end in words:
         run = (run[0], end) if run[1] and text[run[1] : begin] in ("", " ", "-") else (begin, end)
@@ -277,7 +277,7 @@ class TermCheck:
     unmet: list[UnmetTerm] = field(default_factory=list)
 
     def note(self, document: str, sentence: str, translation: str, found: int, unmet: Sequence[Phrase]) -> None:
-        """A sentence of a document, how many terms it has, and those that its translation lacks."""
+        """Counts the terms of a translated sentence, and keeps those that its translation lacks."""
         self.found += found
         self.unmet += [UnmetTerm(document, sentence, translation, each.source, each.text) for each in unmet]
 
@@ -285,13 +285,13 @@ class TermCheck:
         return asdict(self)
 
     def take(self) -> dict[str, Any]:
-        """All that was noted so far, for JSON; after that nothing is."""
+        """What was noted so far, for JSON; and starts anew."""
         noted = self.as_dict()
         self.found, self.unmet = 0, []
         return noted
 
     def give(self, noted: Mapping[str, Any]) -> None:
-        """Notes what was taken elsewhere."""
+        """Adds what `take` gave, here or in another run."""
         self.found += noted["found"]
         self.unmet += [UnmetTerm(**term) for term in noted["unmet"]]
 

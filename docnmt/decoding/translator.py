@@ -45,24 +45,24 @@ from docnmt.model_folder import LoadedModel, choose_device, load_model
 
 @dataclass(frozen=True)
 class Options(DecodingConfig):
-    """How to decode: what a recipe says of it, and what is chosen from call to call."""
+    """How to decode: what the recipe has set, and what may be chosen for each call."""
 
     nbest: int = 1  # translations a sentence
     context: ContextSpec | str | None = None  # None: as the model was trained; "off": as if it had no context modules
     glossary: Glossary | None = None
-    shortlist: bool = True  # words from the model's shortlist alone, where it has one
+    shortlist: bool = True  # only words of the model's shortlist, where it has one
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if isinstance(self.context, str) and self.context != OFF:
-            ContextSpec.parse(self.context)  # a spec that makes no sense is found here, before any work is done
+            ContextSpec.parse(self.context)  # reports a bad spec before any work is done
         if not 1 <= self.nbest <= (2 * self.beam if self.beam > 1 else 1):
             raise DocnmtError(
                 f"beam {self.beam}, n-best {self.nbest}\n  Ask for up to twice the beam; for one with a beam of one."
             )
 
     def changed(self, *, glossary: Glossary | Mapping[str, str] | None = None, **given: Any) -> Options:
-        """Other values for those that are given; None leaves one as it is. A glossary may be a mapping of terms."""
+        """A copy with other values; None leaves a value as it is. A glossary may be a mapping of terms."""
         if glossary is not None and not isinstance(glossary, Glossary):
             glossary = Glossary.of(glossary)
         given["glossary"] = glossary
@@ -73,7 +73,7 @@ class Options(DecodingConfig):
 class TranslatedSentence:
     texts: tuple[str, ...]  # best first
     scores: tuple[float, ...]  # log-probability over length penalty, of all that the decoder wrote
-    unmet: tuple[Phrase, ...] = ()  # terms of the glossary that are not in the best one
+    unmet: tuple[Phrase, ...] = ()  # terms of the glossary that the best one lacks
 
     @property
     def text(self) -> str:
@@ -97,7 +97,7 @@ class Translator(Scorer):
         super().__init__(loaded)
         self.int8, self.shortlist = loaded.int8, shortlist
         self.options = Options(**vars(self.card.decoding))
-        self.terms = TermCheck()  # of glossaries, in all that was translated
+        self.terms = TermCheck()  # in all that was translated with a glossary
 
     def __repr__(self) -> str:
         card = self.card
@@ -111,12 +111,12 @@ class Translator(Scorer):
 
     @cached_property
     def forbidden(self) -> list[int]:
-        """Pieces that are never written."""
+        """Pieces that the decoder never writes."""
         return self.target.ids(self.card.model.forbidden)
 
     @cached_property
     def engine(self) -> Engine | None:
-        """The model packed for decoding on a CPU; None where it is another kind of model, or elsewhere."""
+        """The model packed for decoding on a CPU; None for other kinds of models and on other devices."""
         if type(self.model) is not DocumentTransformer or self.device.type != "cpu":
             return None
         if accelerator() is None:
@@ -124,7 +124,7 @@ class Translator(Scorer):
         return Engine(self.model, self.int8 and has_int8(), self.shortlist)
 
     def way(self, options: Options) -> str:
-        """How it decodes, for people."""
+        """How it decodes, in words."""
         if self.engine is None:
             return f"the {self.card.model.kind} on {self.device}"
         threads = torch.get_num_threads()
@@ -143,7 +143,7 @@ class Translator(Scorer):
         beam: int | None = None,
         options: Options | None = None,
     ) -> list[str]:
-        """Translates one document, given as a list of its sentences; as many come back.
+        """Translates one document, given as a list of sentences, into as many sentences.
 
         previous: sentences before it, seen as its context and not translated (a chat line by line, a text that goes on)
         context: what a sentence sees of its document, such as "previous=1,following=1"; "none" is an empty context,
@@ -233,7 +233,7 @@ class Translator(Scorer):
         )
         rule = self.rule(chosen.context)
         pairs = with_contexts(documents, context_from)
-        skip = 0  # sentences of the first document that are not its own
+        skip = 0  # sentences of the first document that were put before it
         if rule is not None and previous and (first := next(pairs, None)) is not None:
             far = 0 if rule.remembers else max(0, len(previous) - rule.spec.previous)
             seen = tuple(previous[far:])
@@ -357,7 +357,7 @@ class Translator(Scorer):
             found = self.target.decode([hypothesis.tokens for hypothesis in part.best])
             if part.text is not None:
                 found = [part.text]
-            for n in range(nbest):  # a sentence may have fewer hypotheses than asked for: its last stands in
+            for n in range(nbest):  # a part may have fewer hypotheses than asked for: its last one stands in
                 at = min(n, len(found) - 1)
                 texts[n].append(found[at])
                 scores[n] += part.best[at].score

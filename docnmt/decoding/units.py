@@ -1,4 +1,4 @@
-"""What goes through a model at once: windows of documents, sentences in them, parts of sentences, batches of these."""
+"""How documents go through a model: in windows of documents, units (sentences or parts of them), batches of units."""
 
 from __future__ import annotations
 
@@ -28,33 +28,33 @@ D = TypeVar("D", Document, ParallelDocument)
 
 @dataclass
 class Unit:
-    """What is decoded at once: a sentence, or a part of one that is too long; with its context."""
+    """What is decoded at once: a sentence with its context, or a part of one that is too long."""
 
     source: Ids  # as the model reads it, its end mark included
     context: Context | None
     around: Neighbours
-    sentence: str = ""  # the whole one as text; "" for a part
-    phrases: Sequence[Phrase] = ()  # that its translation has to contain
-    breaks: int = 0  # its own translation begins after so many begin marks (see ContextRule.own)
+    sentence: str = ""  # its text; "" for a part of a sentence
+    phrases: Sequence[Phrase] = ()  # that the translation must contain
+    breaks: int = 0  # begin marks to be written before its own translation starts (see ContextRule.own)
     best: list[Hypothesis] = field(default_factory=list)
-    text: str | None = None  # of the best one, where it is not what its pieces write
-    length: int = 0  # of the best one and its end mark, as the decoder wrote it
-    tracker: Tracker | None = None  # while it is searched for with its phrases
+    text: str | None = None  # of the best hypothesis, where it differs from what its pieces spell
+    length: int = 0  # of the best hypothesis as the decoder wrote it, with its end mark
+    tracker: Tracker | None = None  # during the search for a translation with its phrases
 
 
 @dataclass(frozen=True)
 class Pair:
-    """What is scored at once: a sentence and a translation as the model gets them, with the context."""
+    """What is scored at once: a sentence, its context and a translation, as the model gets them."""
 
     source: Ids  # its end mark included
     context: Context | None
     target: Ids  # without marks
-    own: int  # so many of the target's last pieces and the end mark are the sentence's own
+    own: int  # how many of the last target pieces, end mark included, belong to the sentence itself
 
 
 @dataclass(frozen=True)
 class UnitMaker:
-    """Makes units of sentences, as a context rule has it."""
+    """Makes units of sentences by a context rule."""
 
     subwords: Subwords
     longest: int
@@ -63,7 +63,7 @@ class UnitMaker:
     def units(
         self, document: Document, position: int, sentence: list[int], around: Neighbours, phrases: Sequence[Phrase]
     ) -> list[Unit]:
-        """None for an empty sentence, several for one beyond the model's length."""
+        """No units for an empty sentence, several for one that exceeds the model's length."""
         parts = split_long(sentence, self.longest, self.subwords)
         if len(parts) > 1:
             warnings.warn(
@@ -83,7 +83,7 @@ class UnitMaker:
         ]
 
     def _shares(self, phrases: Sequence[Phrase], sentence: str, parts: Sequence[Ids]) -> list[Sequence[Phrase]]:
-        """The phrases of each part of a sentence: those whose source begins there."""
+        """Shares a sentence's phrases out among its parts, by where their source terms begin."""
         _, spans = self.subwords.encode_with_spans(sentence)
         ends = [spans[end - 1][1] for end in accumulate(map(len, parts))]
         shares: list[list[Phrase]] = [[] for _ in parts]
@@ -117,15 +117,15 @@ def with_contexts(
 def continued(
     previous: tuple[str, ...], document: Document, other: AnyDocument, rule: ContextRule
 ) -> tuple[Document, AnyDocument]:
-    """A document after sentences that it sees; where its contexts come from other sentences, after these."""
+    """A document with sentences put before it, which it sees as context, and the document its contexts come from."""
     before = Document(other.id, (*previous, *source_of(other)))
-    if rule.remembers and other is document:  # it needs its own translations of them
+    if rule.remembers and other is document:  # it needs its own translations of the sentences before
         return before, before
-    return Document(document.id, ("",) * len(previous) + document.sentences), before  # a gap costs nothing
+    return Document(document.id, ("",) * len(previous) + document.sentences), before  # gaps are not decoded
 
 
 def windows(pairs: Iterator[tuple[D, AnyDocument]], size: int) -> Iterator[list[tuple[D, AnyDocument]]]:
-    """Runs of documents with `size` sentences or a few more."""
+    """Groups of consecutive documents with at least `size` sentences together."""
     window: list[tuple[D, AnyDocument]] = []
     sentences = 0
     for pair in pairs:
@@ -139,8 +139,8 @@ def windows(pairs: Iterator[tuple[D, AnyDocument]], size: int) -> Iterator[list[
 
 
 def split_long(ids: list[int], limit: int, subwords: Subwords) -> list[list[int]]:
-    """Cuts a sentence of too many pieces into parts: after a mark of punctuation if there is one in the last half of
-    a part, else before a word, else anywhere. No pieces gives no parts."""
+    """Cuts a sentence of more than `limit` pieces into parts: after the last punctuation mark in the second half of a
+    part, else before a word, else anywhere. No pieces give no parts."""
     parts = []
     while len(ids) > limit:
         pieces = subwords.pieces(ids[: limit + 1])
@@ -155,7 +155,7 @@ def split_long(ids: list[int], limit: int, subwords: Subwords) -> list[list[int]
 
 
 def batches(units: Sequence[Unit], beam: int, budget: int, most: int | None = None) -> Iterator[list[Unit]]:
-    """Units of about one length, at most `most` of them; one with a wider beam counts as several."""
+    """Batches of units of similar length, with at most `most` units; a unit with a wider beam counts as several."""
 
     def size(unit: Unit) -> tuple[int, int, int]:
         times = 1 if unit.tracker is None else math.ceil(beam_for(unit.tracker, beam) / beam)
@@ -167,8 +167,8 @@ def batches(units: Sequence[Unit], beam: int, budget: int, most: int | None = No
 
 
 def within_budget(sizes: list[tuple[int, int]], budget: int, most: int | None = None) -> Iterator[list[int]]:
-    """Runs of places whose two sizes, padded to the longest of the run, stay within the budget; one place at least and
-    `most` at most."""
+    """Groups of consecutive places whose two sizes, padded to the longest of the group, stay within the budget; of one
+    place at least, and of `most` at most."""
     batch: list[int] = []
     widest = (0, 0)
     for place, size in enumerate(sizes):
@@ -184,17 +184,16 @@ def within_budget(sizes: list[tuple[int, int]], budget: int, most: int | None = 
 
 # ---- Batches decoded side by side, a thread each ----
 
-# A thread a core, each with its own batch, is much faster than all cores on one batch: a step's products are too
-# small to be shared out. They are threads, not processes, because they read the same weights, and torch holds no lock
-# while it computes.
+# One thread per core, each with its own batch, is much faster than all cores on one batch: the products of a step are
+# too small to be shared. Threads will do, and share the weights, because torch releases the GIL while it computes.
 
 B = TypeVar("B")
 
 
 def in_parallel(batches: Sequence[B], decode: Callable[[B], None]) -> None:
-    """Decodes all batches, as many at a time as torch has threads. The largest should come first."""
+    """Decodes all batches, as many at a time as torch has threads; the largest should come first."""
     workers = min(torch.get_num_threads(), len(batches))
-    with _one_thread_each():  # also where there is but one batch: a sentence alone takes twice as long on two threads
+    with _one_thread_each():  # for a single batch, too: one sentence takes twice as long on two threads
         if workers < 2:
             for batch in batches:
                 decode(batch)

@@ -42,7 +42,7 @@ from docnmt.serving.worker import ModelInfo
 from docnmt.version import __version__
 
 T = TypeVar("T")
-SHORT = 2_000  # characters that are cut and put together at once; more would keep other requests waiting
+SHORT = 2_000  # characters; longer texts are cut and joined in a thread, as they would keep other requests waiting
 
 Detected = dict[str, object]
 
@@ -158,7 +158,7 @@ class API:
         return parameters
 
     async def _model(self, parameters: Parameters, text: str) -> tuple[ModelInfo, Detected | None]:
-        """The model for the languages that are asked for, and which language the text was found to be in, if asked."""
+        """The model for the languages asked for, and the detected language if that was asked for."""
         source, target = text_of(parameters, "source"), self.languages.find(text_of(parameters, "target"))
         languages = self.languages
         if "model" in parameters:
@@ -210,7 +210,7 @@ async def translate_texts(pool: Pool, info: ModelInfo, asked: TextsAsked) -> lis
 
 
 async def _aside(asked: TextsAsked, function: Any, *arguments: object) -> Any:
-    """In a thread, unless it is so little that a thread costs more."""
+    """Runs a function in a thread, unless the text is so short that a thread costs more."""
     if sum(map(len, asked.texts)) + sum(map(len, asked.previous)) < SHORT:
         return function(*arguments)
     return await asyncio.to_thread(function, *arguments)
@@ -223,13 +223,13 @@ def translate_upload(translator: Translator, data: bytes, name: str, previous: S
 
 
 async def while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T:
-    """Gives work up when the client has gone."""
+    """Gives up when the client disconnects."""
     task = asyncio.create_task(work)
     gone = asyncio.create_task(_gone(request))
     try:
         await asyncio.wait((task, gone), return_when=asyncio.FIRST_COMPLETED)
         if not task.done():
-            raise HTTPException(499, "The client has gone.")  # nobody reads it; the metrics count it
+            raise HTTPException(499, "The client has gone.")  # nobody reads it, but the metrics count it
         return task.result()
     finally:
         for each in (task, gone):

@@ -1,4 +1,4 @@
-"""What context did to the words of one sentence, for somebody who clicks on a word. Runs where the model is."""
+"""What context did to the words of a sentence, shown when somebody clicks on a word. Runs where the model is."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def explain(translator: Translator, source: Sequence[str], target: Sequence[str]
     spec = translator.card.context.spec
     seen = sorted((position, *context_positions(position, len(source), spec)))
     document = ParallelDocument("page", tuple(source[i] for i in seen), tuple(target[i] for i in seen))
-    own = document.filled.index(seen.index(position))  # gaps have no place among the pairs
+    own = document.filled.index(seen.index(position))  # gaps are not among the pairs
     source_text, target_text = source[position], target[position]
     spans = [translator.source.encode_with_spans(source_text), translator.target.encode_with_spans(target_text)]
     longest = translator.card.model.max_length
@@ -34,7 +34,7 @@ def explain(translator: Translator, source: Sequence[str], target: Sequence[str]
     encoded = encode(translator, [document], contexts)
     scores: dict[str, Any] = {}
     for name, pairs in encoded.pairs.items():
-        same = pairs[own] == encoded.pairs[TRUE][own] and TRUE in scores  # one question, one answer, to the last bit
+        same = pairs[own] == encoded.pairs[TRUE][own] and TRUE in scores  # equal to the last bit
         scores[name] = scores[TRUE] if same else translator.log_probabilities([pairs[own]])[0].double().cpu().numpy()
     pieces = translator.target.pieces([*spans[1][0], translator.target.eos])
     with traced(translator.model) as trace:
@@ -53,14 +53,14 @@ def explain(translator: Translator, source: Sequence[str], target: Sequence[str]
 
 
 def aligned(translator: Translator, source: str, target: str) -> Links:
-    """The words of a sentence and its translation that belong together."""
+    """The word alignment of a sentence and its translation."""
     (links,) = align(translator, [(source, target)])
     ours, theirs = _units(source), _units(target)
     return [((ours[a], ours[b]), (theirs[c], theirs[d])) for (a, b), (c, d) in links]
 
 
 def _places(text: str, words: Sequence[Word], spans: Sequence[Span]) -> list[Span]:
-    """Where the words stand in the text, without the space before them."""
+    """Where the words stand in the text, spaces before them left out."""
     at = _units(text)
     places = []
     for word in words:
@@ -71,7 +71,7 @@ def _places(text: str, words: Sequence[Word], spans: Sequence[Span]) -> list[Spa
 
 
 def _units(text: str) -> list[int]:
-    """For each character, and the end, where it stands as browsers count: one beyond U+FFFF is two of theirs."""
+    """The offset of each character, and of the end, as browsers count: characters beyond U+FFFF count twice."""
     at = [0]
     for character in text:
         at.append(at[-1] + (2 if ord(character) > 0xFFFF else 1))

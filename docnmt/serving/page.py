@@ -53,8 +53,8 @@ KIND_NAMES = {
     "plain text": (".txt",),
 }
 STATIC = Path(__file__).parent / "static"
-SMALL = 8 * 1024  # bytes of JSON that are read at once; more go to a process
-LONGEST = 5_000  # characters of a sentence to be explained; what is cut into sentences has fewer
+SMALL = 8 * 1024  # bytes of JSON that are parsed at once; more are parsed in a process
+LONGEST = 5_000  # characters of a sentence to be explained; the page's own sentences are shorter
 
 
 def routes(pool: Pool) -> list[BaseRoute]:
@@ -70,7 +70,7 @@ def routes(pool: Pool) -> list[BaseRoute]:
 
 class Files(StaticFiles):
     def file_response(self, *arguments: Any, **named: Any) -> Response:
-        """Browsers ask each time if there is a newer one: scripts of two versions would not work together."""
+        """Browsers check for a newer file each time: scripts of two versions would not work together."""
         response = super().file_response(*arguments, **named)
         response.headers["Cache-Control"] = "no-cache"
         return response
@@ -108,7 +108,7 @@ class Page:
             return Response(await while_connected(request, work), media_type=Answer.media_type)
 
     async def file(self, request: Request) -> Response:
-        """The file once more, with the translations that stand on the page; null for what stays as it is."""
+        """The file with the translations on the page; null for what stays as it is."""
         asked = await read_parameters(request)
         file, model, texts = upload_of(asked), self._model(asked), text_of(asked, "texts")
         with self.files.one_more():
@@ -124,7 +124,7 @@ class Page:
     # ---- translations ----
 
     async def translate(self, request: Request) -> Response:
-        """Lines of JSON, a sentence each, as they get done."""
+        """A line of JSON for each sentence as it gets done."""
         body = await json_body(request)
         if len(body) < SMALL:
             asked, documents = read_documents(None, body)
@@ -140,7 +140,7 @@ class Page:
                     texts = list(dict.fromkeys(each.text.strip() for each in found))
                     yield json.dumps({"document": document, "sentence": place, "texts": texts}) + "\n"
         except (DocnmtError, OutOfMemory, Overloaded, TimedOut, WorkerDied) as error:
-            yield _last_line(in_sentences(str(error)))  # the status is out already
+            yield _last_line(in_sentences(str(error)))  # the status has been sent already
         except Exception:
             yield _last_line(FAILED)
             raise
@@ -181,7 +181,7 @@ def _check_lengths(*texts: str) -> None:
         raise bad(f"a sentence has more than {LONGEST:,} characters")
 
 
-# ---- What may be large: read in a model process, as JSON of megabytes keeps all others waiting ----
+# ---- Bodies that may be large: parsed in a model process, as megabytes of JSON would keep others waiting ----
 
 
 async def json_body(request: Request) -> bytes:
@@ -191,7 +191,7 @@ async def json_body(request: Request) -> bytes:
 
 
 def read_documents(_: Any, body: bytes) -> tuple[Parameters, list[Excerpt]]:
-    """What /page/translate is asked but the documents, and these."""
+    """The parameters of /page/translate without the documents, and the documents."""
     asked = json_object(body)
     documents = asked.get("documents")
     if not isinstance(documents, list):
@@ -243,7 +243,7 @@ def _wanted(asked: Any) -> Excerpt:
 
 # ---- Documents of any length through the queue: asked for in portions ----
 
-LENGTH = 64  # sentences asked for at a time: a long text must not fill the queue, nor run out of time
+LENGTH = 64  # sentences asked for at a time: a long text must not fill the queue or run into the time limit
 ABREAST = 4  # portions at a time
 PATIENCE = 5  # times to wait for a place in the queue
 ALTERNATIVES = 5  # translations of a sentence to choose from
@@ -285,7 +285,7 @@ async def translations(pool: Pool, documents: Sequence[Excerpt], mode: Mode) -> 
                 at_work -= 1
             else:
                 yield found
-                await asyncio.sleep(0)  # many may be done at once, and others have their turn, too
+                await asyncio.sleep(0)  # many may be done at once: others get their turn
     finally:
         for worker in workers:
             worker.cancel()
@@ -293,14 +293,14 @@ async def translations(pool: Pool, documents: Sequence[Excerpt], mode: Mode) -> 
 
 
 async def _patiently(pool: Pool, document: Excerpt, mode: Mode) -> AsyncGenerator[tuple[int, list[Translated]], None]:
-    """Where the queue is full, once more in a while: a long text must not fail half way for that."""
+    """Tries again later if the queue is full: a long text must not fail half way because of that."""
     for trial in range(PATIENCE + 1):
         try:
             async with aclosing(pool.translate(document, mode)) as results:
                 async for each in results:
                     yield each
             return
-        except Overloaded as error:  # before the first answer: all sentences are taken, or none
+        except Overloaded as error:  # before the first answer: the queue takes all sentences or none
             if trial == PATIENCE:
                 raise
             await asyncio.sleep(error.retry_after)

@@ -1,4 +1,4 @@
-"""The model processes, and what they are asked: sentences of many requests in the same batches, in any order."""
+"""The model processes: sentences of many requests share batches, and other calls run beside them."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from docnmt.serving.worker import FOLDERS, MEMORY, CallFailed, Gone, ModelInfo, 
 __all__ = ["CallFailed", "ModelInfo", "OutOfMemory", "Overloaded", "Pool", "TimedOut", "WorkerDied"]
 
 T = TypeVar("T")
-LONG = 10  # time limits that a whole file may take
-PORTION = 256  # sentences of a request that go into the queue in one turn of the event loop
-GRACE = 1.0  # seconds that a process has to get done with what nobody waits for
-PAUSES = (0, 1, 5, 15)  # seconds before a process that died is started again, after each time that this failed
+LONG = 10  # how many time limits a whole file may take
+PORTION = 256  # sentences of a request that enter the queue in one turn of the event loop
+GRACE = 1.0  # seconds a process has to finish what nobody waits for any more
+PAUSES = (0, 1, 5, 15)  # seconds before each attempt to restart a process that died
 
 
 class TimedOut(Exception):
@@ -34,7 +34,7 @@ class TimedOut(Exception):
 
 
 class WorkerDied(Exception):
-    """A process died with this work, and another one with it alone."""
+    """A process died doing this work, and so did another one that did nothing else."""
 
 
 class Pool:
@@ -96,7 +96,7 @@ class Pool:
 
     @property
     def alive(self) -> int:
-        """Processes that are up."""
+        """How many processes are up."""
         return sum(worker.alive for worker in self._workers)
 
     # ---- what can be asked ----
@@ -145,7 +145,7 @@ class Pool:
         deadline: float | None = None,
         long: bool = False,
     ) -> T:
-        """Runs function(translator, *arguments), one of a module, in a process.
+        """Runs function(translator, *arguments) in a process; it has to be a function of a module.
 
         `long` is for whole files: one process is kept free of them, and they have more time.
         """
@@ -161,7 +161,7 @@ class Pool:
         return answer
 
     def _give_up(self, jobs: Sequence[Job]) -> None:
-        """Nobody waits for them any more. A process that is at nothing else and does not get done with it is ended."""
+        """Nobody waits for these jobs any more. A process that works on nothing else, and does not finish, is ended."""
         self._queue.give_up(jobs)
         for worker, under_way in self._under_way.items():
             if not any(job.wanted for job in under_way):
@@ -223,8 +223,8 @@ class Pool:
         return answers
 
     def _again(self, jobs: Sequence[Job], error: Exception) -> None:
-        """What went wrong may be the fault of one of them: each gets a second try, alone, if somebody still waits for
-        it. What fails alone, with an error and not the death of its process, would only fail again."""
+        """One of the jobs may be to blame: each that somebody still waits for is tried again, alone. A job that failed
+        alone with an error, not by the death of its process, would only fail again."""
         wanted = [job for job in jobs if job.wanted]
         hopeless = [job for job in wanted if job.alone or (len(jobs) == 1 and not isinstance(error, WorkerDied))]
         self._queue.add_again([job for job in wanted if job not in hopeless])

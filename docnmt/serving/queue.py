@@ -1,4 +1,4 @@
-"""Work that waits for a process: how much of it there may be, whose turn it is, and what goes together in a batch."""
+"""The queue of work for the model processes: how much may wait, whose turn it is, what goes into a batch."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from docnmt.decoding.excerpts import Excerpt
 from docnmt.decoding.terms import Glossary
 
 BATCH = 128  # sentences in a batch
-BATCH_CHARACTERS = 24_000  # about, with their contexts: what a model takes at once anyway
-SMALLEST = 8  # sentences below which it does not pay to share work out over processes that are free
-WAIT = 0.005  # seconds to wait for more, when there is little to do
-# Seconds by which a sentence counts as later than the one before it in its document: so a long document does not keep
+BATCH_CHARACTERS = 24_000  # of a batch with its contexts, about: what a model decodes at once anyway
+SMALLEST = 8  # sentences; it does not pay to split fewer among idle processes
+WAIT = 0.005  # seconds to wait for more sentences while there is little to do
+# Seconds by which each sentence of a document counts as later than the one before it: so a long document does not keep
 # short ones waiting, and still gets its turn.
 STEP = 0.01
 
@@ -57,12 +57,12 @@ class Call:
 @dataclass(eq=False)
 class Job:
     group: Mode | Call
-    finished: asyncio.Queue[Job]  # where it goes when it has an answer or an error
+    finished: asyncio.Queue[Job]  # where it is put when it has an answer or an error
     position: int = 0  # among the jobs of its request
     excerpt: Excerpt | None = None
     arrived: float = field(default_factory=time.monotonic)
-    alone: bool = False  # tried before, with others: now in a batch of its own
-    wanted: bool = True  # somebody waits for it
+    alone: bool = False  # it failed with others before: now it goes in a batch of its own
+    wanted: bool = True  # somebody still waits for it
     answer: Any = None
     error: Exception | None = None
 
@@ -80,17 +80,17 @@ class Job:
 
 class Queue:
     def __init__(self, room: int, workers: int, patience: float):
-        """Room for so many sentences, or for as many as will be done in `patience` seconds, if these are fewer."""
+        """Room for `room` sentences, or for as many as can be done in `patience` seconds if that is fewer."""
         self.room, self.workers, self.patience = room, workers, patience
         self.waiting = 0  # sentences
-        self._groups: dict[Mode | Call, list[Job]] = {}  # none is empty; in order
+        self._groups: dict[Mode | Call, list[Job]] = {}  # each in the order of their turns; no list is empty
         self._arrived = asyncio.Event()
-        self._idle = 0  # processes that wait for work
-        self._long = 0  # processes that are at something long
-        self._pace = 0.0  # seconds that a process takes for a sentence
+        self._idle = 0  # processes without work
+        self._long = 0  # processes that do something long
+        self._pace = 0.0  # seconds a process takes for a sentence, a moving average
 
     def admit(self, sentences: int) -> None:
-        """Refuses what there is no room for. A request that finds nobody waiting is never too large."""
+        """Raises Overloaded if there is no room. A request that finds the queue empty is never too large."""
         delay = self.waiting * self._pace / self.workers
         if self.waiting and (self.waiting + sentences > self.room or delay > self.patience):
             raise Overloaded(math.ceil(min(max(1, delay), 60)))
@@ -102,13 +102,13 @@ class Queue:
         self._arrived.set()
 
     def add_again(self, jobs: Sequence[Job]) -> None:
-        """Jobs that were taken and not done, each to be tried alone."""
+        """Jobs that failed in a batch: each is tried again, alone."""
         for job in jobs:
             job.alone = True
         self.add(jobs)
 
     def give_up(self, jobs: Sequence[Job]) -> None:
-        """Jobs of one group that nobody waits for any more: those that have not been taken never are."""
+        """Jobs of one group that nobody waits for any more: those not yet taken are removed."""
         for job in jobs:
             job.wanted = False
         group = jobs[0].group if jobs else None
@@ -138,17 +138,17 @@ class Queue:
             self._idle -= 1
 
     def done(self, jobs: Sequence[Job], seconds: float | None = None) -> None:
-        """A process is through with a batch, and did it in so long; None: it did not do it."""
+        """A process is through with a batch, in `seconds`; None if it failed."""
         group = jobs[0].group
         if isinstance(group, Mode) and seconds is not None:
             pace = seconds / sum(job.size for job in jobs)
             self._pace = 0.8 * self._pace + 0.2 * pace if self._pace else pace
         elif isinstance(group, Call) and group.long:
             self._long -= 1
-            self._arrived.set()  # another one may have waited for this
+            self._arrived.set()  # another long one may have waited for this
 
     def _next(self) -> Mode | Call | None:
-        """Whose first job is due first. Something long waits for its turn: one process has to stay free of such."""
+        """The group whose first job is due first. Long calls wait while all processes but one are busy with others."""
         full = self._long >= max(1, self.workers - 1)
         ready = (group for group in self._groups if not (full and isinstance(group, Call) and group.long))
         return min(ready, key=lambda group: self._groups[group][0].order, default=None)

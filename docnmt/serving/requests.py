@@ -22,7 +22,7 @@ from docnmt.decoding.terms import Glossary
 from docnmt.serving.web import Settings
 from docnmt.serving.worker import ModelInfo, code
 
-# ---- Languages of the models that are served ----
+# ---- The languages of the models ----
 
 NAMES: dict[str, str] = tomllib.loads(
     resources.files("docnmt.text").joinpath("language_names.toml").read_text(encoding="utf-8")
@@ -37,7 +37,7 @@ def name_of(language: str) -> str:
 
 
 class Languages:
-    """The pairs that the models translate."""
+    """The language pairs of the models."""
 
     def __init__(self, models: Iterable[ModelInfo]):
         self.models = list(models)
@@ -51,8 +51,8 @@ class Languages:
         return [source for source in self.sources if target in self.targets(source)]
 
     def find(self, asked: str) -> str:
-        """The code of a language that is served, in whatever case it is written; where one of the two has a region and
-        the other has none, they are the same: pt-BR finds pt, pt finds pt-BR."""
+        """The code of a language that is served. Case does not matter, and a code with a region matches one without:
+        pt-BR finds pt, pt finds pt-BR."""
         wanted = code(asked).lower()
         same = [known for known in self.all if known.lower() == wanted]
         akin = [known for known in self.all if _base(known) == wanted or known.lower() == _base(wanted)]
@@ -74,24 +74,23 @@ class Languages:
 
 
 def _base(language: str) -> str:
-    """Without its region; private codes have none."""
+    """Without the region; private codes have none."""
     language = language.lower()
     return language if language.startswith("x-") else language.partition("-")[0]
 
 
-# ---- Which of the served languages a text is in, told by the sub-words of their models ----
+# ---- Language detection, by the sub-words of the models ----
 
-# A vocabulary holds the pieces of its language, the frequent ones first. A text in it has few pieces, and frequent
-# ones; another language's falls apart into letters and bytes. So a text is as likely as its pieces are by Zipf's law,
-# and the languages are compared by that. Nothing is known of languages that no model has, and two that share one
-# vocabulary cannot be told apart.
+# A vocabulary lists the pieces of its language by frequency. A text in that language consists of few and frequent
+# pieces; in another language it falls apart into letters and bytes. So the likelihood of a text is that of its pieces
+# by Zipf's law. Only languages of the models are known, and two that share a vocabulary cannot be told apart.
 
 LONGEST = 2_000  # characters that are looked at
-_SURE = 20.0  # characters' worth of evidence: more of the same text is no more proof
+_SURE = 20.0  # letters; a longer text is no stronger evidence
 
 
 def subwords_of(models: Iterable[ModelInfo]) -> dict[str, Subwords]:
-    """Those of each language, from the first model that has it."""
+    """The sub-words of each language, from the first model that has it."""
     found: dict[str, Subwords] = {}
     for info in models:
         for language, side in ((info.source_language, "source"), (info.target_language, "target")):
@@ -106,7 +105,7 @@ class Detector:
         self._worst = max(map(len, subwords.values()), default=1)
 
     def languages(self, text: str) -> list[tuple[str, float]]:
-        """All languages with the probability of each, the likeliest first."""
+        """All languages with their probabilities, the likeliest first."""
         text = " ".join(text[:LONGEST].split())
         letters = sum(map(str.isalpha, text))
         if not letters or not self._subwords:
@@ -126,15 +125,15 @@ class Detector:
         return -sum(math.log(rank + 1) for rank in ranks)
 
 
-# ---- What a request asks for, as JSON or as a form, in the dialect of LibreTranslate ----
+# ---- Parameters, as JSON or as a form, in the dialect of LibreTranslate ----
 
 AUTO = "auto"
 FIELDS = 2_000  # of a form
 LARGEST_FIELD = 64 << 20  # bytes; the body as a whole has a lower limit
-BRACKETS = 60_000  # in a JSON body: each may be a list, and to make these takes long
+BRACKETS = 60_000  # in a JSON body: building many small lists takes long
 TERMS = 1_000  # of a glossary
-LISTS = ("q", "previous")  # several in a form are a list
-ENDINGS = {"text": ".txt", "html": ".html"}  # of the files that are read as texts of a format are
+LISTS = ("q", "previous")  # a form may repeat them
+ENDINGS = {"text": ".txt", "html": ".html"}  # of files that are read in the same way
 _FLAGS = {"true": True, "false": False}
 
 Parameters = Mapping[str, Any]
@@ -199,7 +198,7 @@ def json_object(body: bytes) -> dict[str, Any]:
 
 
 def _typed(name: str, value: Any) -> Any:
-    """Forms have nothing but strings."""
+    """A form has only strings."""
     if name == "context" and isinstance(value, str):
         return _FLAGS.get(value.lower(), value)
     if name == "glossary" and isinstance(value, str):
@@ -210,7 +209,7 @@ def _typed(name: str, value: Any) -> Any:
 
 
 def require(parameters: Parameters, *names: str) -> None:
-    """All that is missing is told at once."""
+    """Reports all missing parameters at once."""
     missing = [name for name in names if parameters.get(name) is None]
     if missing:
         raise bad(f"missing {', '.join(missing)} parameter{'s' * (len(missing) > 1)}")
@@ -239,14 +238,14 @@ def flag_of(parameters: Parameters, name: str, default: bool) -> bool:
 
 
 def texts_of(parameters: Parameters, name: str) -> list[str]:
-    """A string, or a list of them; none where there is no such parameter."""
+    """A string or a list of strings; empty if the parameter is missing."""
     value = parameters.get(name, [])
     given = value if isinstance(value, list) else [value]
     return [text_of({name: each}, name) for each in given]
 
 
 def glossary_of(parameters: Parameters) -> Glossary | None:
-    """An object of terms and their translations; in a form that is JSON, too."""
+    """An object of terms and their translations; in a form as JSON."""
     terms = parameters.get("glossary", {})
     if terms == {}:
         return None
@@ -269,7 +268,7 @@ class FileAsked:
     """How /translate_file is to translate."""
 
     context: bool
-    previous: list[str]  # texts before, which are context
+    previous: list[str]  # texts before it, which are context
     glossary: Glossary | None
 
     @classmethod

@@ -35,7 +35,7 @@ from docnmt.serving.uploads import Downloads
 from docnmt.serving.web import FAILED, BodyLimits, KeysForPages, Middleware, Security, Settings, in_sentences
 from docnmt.serving.worker import FOLDERS, MEMORY, ModelInfo, Models, named
 
-# ---- The server's application: API and pages, with what stands around them ----
+# ---- The application: API and page, with the layers around them ----
 
 
 def make_app(
@@ -47,7 +47,7 @@ def make_app(
     names: Collection[str] = (),
     origins: Sequence[str] = (),
 ) -> ASGIApp:
-    """`names` are those of the server, `origins` the other sites whose pages may use it."""
+    """`names`: host names of the server; `origins`: other sites whose pages may use it."""
     api = API(pool, settings, detector, downloads)
     own, page = api.routes(), pages.routes(pool)
     app: ASGIApp = Starlette(routes=[*own, *page], exception_handlers=dict.fromkeys(ERRORS, _told))
@@ -88,12 +88,12 @@ class Measured(Middleware):
             self.metrics.seconds.add(time.monotonic() - started, route=route)
 
     def _route(self, path: str) -> str:
-        """Not the path itself: there is no end of those that lead nowhere."""
+        """A label of which there are few: paths that lead nowhere are not counted one by one."""
         first = "/" + path.split("/")[1] if path.startswith("/") else ""
         return path if path in self._paths else first if first in self._parts else "other"
 
 
-# ---- What goes wrong, in words ----
+# ---- Errors as answers ----
 
 ERRORS = (HTTPException, DocnmtError, Overloaded, TimedOut, WorkerDied, OutOfMemory, CallFailed, Exception)
 
@@ -113,17 +113,17 @@ async def _told(request: Request, error: Exception) -> Response:
     return Answer({"error": in_sentences(message)}, status, headers)
 
 
-# ---- Connections as uvicorn has them, with limits that it lacks: headers come in time, no address has all ----
+# ---- Connections, with limits that uvicorn lacks: headers must arrive in time, no address may take them all ----
 
-CONNECTIONS = 1000  # in all; beyond that everybody is told to come again
-PER_ADDRESS = 200  # a proxy is one address, too
+CONNECTIONS = 1000  # in all; beyond that requests are answered with 503
+PER_ADDRESS = 200  # note that a proxy is one address
 HEADER_SECONDS = 20
 
 _TOO_MANY = b"HTTP/1.1 429 Too Many Requests\r\nConnection: close\r\nRetry-After: 10\r\nContent-Length: 0\r\n\r\n"
 
 
 class PatientProtocol(H11Protocol):
-    """It waits for a request's headers, but not for ever."""
+    """Waits for the headers of a request, but not for ever."""
 
     _late: asyncio.TimerHandle | None = None
 
@@ -144,7 +144,7 @@ class PatientProtocol(H11Protocol):
         self._stop()
 
     def _watch(self) -> None:
-        """Between requests, once something of the next has come, uvicorn's own time limit is off."""
+        """uvicorn's own time limit between requests ends with the first byte of the next."""
         if self.conn.their_state is not h11.IDLE:
             self._stop()
         elif self._late is None:
@@ -156,7 +156,7 @@ class PatientProtocol(H11Protocol):
             self._late = None
 
 
-# ---- Listening: a socket, uvicorn on it, and a stop that lets requests finish ----
+# ---- Listening: a socket, uvicorn, and a shutdown that lets requests finish ----
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -167,7 +167,7 @@ def listen(host: str, port: int) -> socket.socket:
         raise DocnmtError(
             f"cannot listen at {host}, port {port} ({error})\n  Give another --port, or --host."
         ) from None
-    found.set_inheritable(False)  # the model processes have no business with it
+    found.set_inheritable(False)  # the model processes must not hold it open
     return found
 
 
@@ -181,33 +181,33 @@ def is_loopback(bound: socket.socket) -> bool:
 
 
 async def settle() -> None:
-    """Once all is loaded, and before anybody waits for an answer."""
-    await anyio.sleep(0)  # loads what it needs for this event loop
+    """To be called when all is loaded, before the first request."""
+    await anyio.sleep(0)  # makes it load its backend now
     gc.collect()
-    gc.freeze()  # modules and models are not looked through again and again: a tenth of a second each time
+    gc.freeze()  # later collections skip modules and models, which saves a tenth of a second each
 
 
 async def serve(app: ASGIApp, bound: socket.socket, seconds: float) -> None:
-    """Until it is told to stop; then requests that have come in have so many seconds to be answered."""
+    """Serves until it is told to stop; requests under way then have `seconds` to finish."""
     config = uvicorn.Config(
         app,
         http=PatientProtocol,
         lifespan="off",
-        log_level="error",  # a client that speaks no HTTP is none of ours
+        log_level="error",  # clients that do not speak HTTP are not worth a line
         access_log=False,
         server_header=False,
         limit_concurrency=CONNECTIONS,
         timeout_graceful_shutdown=int(seconds) + 1,
         timeout_keep_alive=30,
     )
-    logging.getLogger("python_multipart").setLevel(logging.ERROR)  # forms that are none are told to those who sent them
-    for number in (signal.SIGINT, signal.SIGTERM):  # raised once more when all is done, and then it is just the end
+    logging.getLogger("python_multipart").setLevel(logging.ERROR)  # bad forms are reported to those who send them
+    for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn raises them again when it is done
         signal.signal(number, lambda *_: None)
     await settle()
     await uvicorn.Server(config).serve(sockets=[bound])
 
 
-# ---- `docnmt serve` from start to stop: a port, model processes, the application on top ----
+# ---- `docnmt serve`: a port, the model processes, the application ----
 
 
 @dataclass(frozen=True)
@@ -216,15 +216,15 @@ class Service:
     settings: Settings = field(default_factory=Settings)
     host: str = "127.0.0.1"
     port: int = 5000
-    workers: int = 0  # 0: one a core
-    room: int = 1024  # sentences that may wait
+    workers: int = 0  # 0: one for each core
+    room: int = 1024  # sentences that may wait in the queue
     names: Sequence[str] = ()
     origins: Sequence[str] = ()
     memory: int = MEMORY  # bytes that a process may use
     source: Models = FOLDERS
 
     async def run(self, say: Callable[[str], object]) -> None:
-        bound = listen(self.host, self.port)  # first: a port that is taken is told before models are loaded
+        bound = listen(self.host, self.port)  # first: a port in use is reported before models are loaded
         with bound:
             say("loading ...")
             names, downloads = [*self.names], Downloads()
@@ -249,7 +249,7 @@ class Service:
                     keys = "with an API key only" if self.settings.keys else "open to all who reach it"
                     processes = "1 model process" if workers == 1 else f"{workers} model processes"
                     say(f"{address(bound)}   {processes}, {keys}; Ctrl-C stops it")
-                    await serve(app, bound, LONG * self.settings.seconds)  # a file may be under way
+                    await serve(app, bound, LONG * self.settings.seconds)  # a file may be in progress
                     say("stopped")
             finally:
                 downloads.close()

@@ -26,12 +26,12 @@ from docnmt.documents.segment import is_document
 from docnmt.documents.translate import Draft, FileSentences, place_marks
 from docnmt.serving.requests import bad, text_of
 
-FILES = 8  # that are in memory at a time, being translated or waiting for it
-MOST = 10_000  # sentences: beyond that a page is no help, to its reader and to the browser
+FILES = 8  # that may be in memory at a time, being translated or waiting
+MOST = 10_000  # sentences: a longer page helps neither its reader nor the browser
 
 
 class FewFiles:
-    """Not too many files are in memory at a time."""
+    """Limits how many files are in memory at a time."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -51,21 +51,21 @@ class FewFiles:
 
 # Both run where the model is, and between them nothing is kept.
 
-Texts = Sequence[str | None]  # for each sentence, document after document, its translation; None: it stays as it is
+Texts = Sequence[str | None]  # the translation of each sentence of all documents; None: it stays as it is
 
 
 class Upload(Protocol):
-    name: str  # of its translation
+    name: str  # of the translated file
 
     def documents(self) -> list[dict[str, Any]]:
-        """For each its id and its sentences: the text, whether to translate it, and whether a paragraph begins."""
+        """The id and sentences of each: text, whether to translate it, whether a paragraph begins."""
         ...
 
     def written(self, translator: Translator, texts: Texts) -> bytes: ...
 
 
 def read_upload(translator: Translator, data: bytes, name: str) -> bytes:
-    """Its name when it is translated, and its documents, as JSON: to write that takes long, too."""
+    """The name of the translated file and the documents, as JSON: encoding that may take long, too."""
     upload = _upload(translator, data, name)
     documents = upload.documents()
     if not any(sentence["translate"] for document in documents for sentence in document["sentences"]):
@@ -74,7 +74,7 @@ def read_upload(translator: Translator, data: bytes, name: str) -> bytes:
 
 
 def write_upload(translator: Translator, data: bytes, name: str, given: str) -> bytes:
-    """`given` are the translations, a list in JSON; null for what stays as it is."""
+    """`given`: the translations as a JSON list, null for what stays as it is."""
     texts = read_texts(given)
     upload = _upload(translator, data, name)
     count = sum(len(document["sentences"]) for document in upload.documents())
@@ -113,7 +113,7 @@ def _check_count(name: str, count: int) -> None:
 
 
 class LaidOut:
-    """A file of a kind that keeps its layout; pasted text is one."""
+    """A file of a kind that keeps its layout; pasted text is one, too."""
 
     def __init__(self, data: bytes, name: str, languages: tuple[str, str]):
         self.file = FileSentences(data, name, languages)
@@ -142,7 +142,7 @@ class LaidOut:
 
 
 class Corpus:
-    """Any other file is one with a sentence a line, or in another of the formats for corpora."""
+    """Any other file: one sentence per line, or another corpus format."""
 
     def __init__(self, data: bytes, name: str, languages: tuple[str, str]):
         kind, self.placed = _read_corpus(data, name)
@@ -170,7 +170,7 @@ class Corpus:
 
 
 def _read_corpus(data: bytes, name: str) -> tuple[str, list[Placed]]:
-    """The readers take files, not bytes: some read them twice."""
+    """The readers need a file, as some read it twice."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / name
         path.write_bytes(data)
@@ -180,24 +180,24 @@ def _read_corpus(data: bytes, name: str) -> tuple[str, list[Placed]]:
                 found.append(placed)
                 count += len(placed.document)
                 _check_count(name, count)
-        except DocnmtError as error:  # where it lies for the moment is nobody's business
+        except DocnmtError as error:  # the temporary folder is nobody's business
             raise DocnmtError(str(error).replace(f"{folder}/", "")) from None
     return kind, found
 
 
 # ---- Translations that wait to be fetched: not for long, and not without end ----
 
-# All are in one folder, which goes with the server; its processes write theirs there, too. A server that was killed
-# leaves its folder behind; the next one that is started removes it: nobody holds its lock any more.
+# All are in one folder, together with the temporary files of the processes, and it is removed with the server. A server
+# that was killed leaves its folder behind; the next one finds it unlocked and removes it.
 
 SECONDS = 30 * 60
-BYTES = 256 << 20  # of all that wait to be fetched; the oldest go first
+BYTES = 256 << 20  # of all files that wait to be fetched; the oldest go first
 PREFIX = "docnmt-serve-"
 LOCK = "lock"
 
 
 class Scratch:
-    """A folder that is locked as long as the server lives."""
+    """A folder that stays locked as long as the server lives."""
 
     def __init__(self) -> None:
         remove_abandoned()
@@ -212,7 +212,7 @@ class Scratch:
 
 
 def remove_abandoned() -> None:
-    """Folders of servers that are no more. Those that are being made have no lock yet: they stay for a minute."""
+    """Removes the folders of servers that are gone. New ones may have no lock yet: they stay for a minute."""
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         try:
             found = folder.lstat()
@@ -227,7 +227,7 @@ def remove_abandoned() -> None:
 
 
 def _locked(folder: Path) -> int | None:
-    """A handle that holds the folder's lock; None if another process does."""
+    """A handle that holds the lock of the folder; None if another process holds it."""
     handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -240,7 +240,7 @@ def _locked(folder: Path) -> int | None:
 @dataclass(frozen=True)
 class Download:
     path: Path
-    name: str  # to save it under
+    name: str  # for saving it
     size: int
     made: float
 
@@ -251,7 +251,7 @@ class Downloads:
         self._found: dict[str, Download] = {}
 
     def add(self, data: bytes, name: str) -> str:
-        """The name under which to ask for it, which nobody can guess."""
+        """Returns a key for fetching it that nobody can guess."""
         key = secrets.token_urlsafe(16) + Path(name).suffix
         path = self.scratch.path / key
         path.write_bytes(data)

@@ -1,4 +1,4 @@
-"""What stands around any of our servers: settings, pages from elsewhere, keys, bodies too large or too slow."""
+"""What stands around our servers: settings, API keys, protection from other sites, limits on request bodies."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from docnmt.base.errors import DocnmtError
 
-# ---- How much a server takes on, and from whom ----
+# ---- Settings: how much a server accepts, and from whom ----
 
 KEYS = "DOCNMT_API_KEYS"
 TEXT_ROUTES = ("/translate", "/detect", "/page/explanation", "/page/alignment")
-FORM_BYTES = 64 * 1024  # of an upload, beside the file
+FORM_BYTES = 64 * 1024  # of an upload besides the file
 
 
 @dataclass(frozen=True)
@@ -35,20 +35,20 @@ class Settings:
     file_bytes: int = 10 << 20
     seconds: float = 60  # for a request
     alternatives: int = 10
-    keys: frozenset[str] = field(default=frozenset(), repr=False)  # none: everybody may ask
+    keys: frozenset[str] = field(default=frozenset(), repr=False)  # none: no key is asked for
 
     @property
     def text_bytes(self) -> int:
-        """Of a request with a text: JSON may spell a character in 12."""
+        """Of a request with a text: JSON may need 12 bytes for a character."""
         return 12 * self.characters + 64 * 1024
 
     def body_bytes(self, path: str) -> int:
-        """Of any request."""
+        """Of a request to this path."""
         return self.text_bytes if path in TEXT_ROUTES else self.file_bytes + FORM_BYTES
 
 
 def read_keys(path: str) -> frozenset[str]:
-    """API keys, one a line, from a file; or, separated by spaces, from the environment."""
+    """API keys from a file, one a line, or from the environment, separated by spaces."""
     if not path:
         return frozenset(os.environ.get(KEYS, "").split())
     try:
@@ -61,19 +61,19 @@ def read_keys(path: str) -> frozenset[str]:
     return keys
 
 
-# ---- What is said to those who ask ----
+# ---- Messages ----
 
 
 FAILED = "Something went wrong in the server. Its log says what."
 
 
 def in_sentences(message: str) -> str:
-    """A message of several lines as sentences in one, each with its end."""
+    """The lines of a message joined into one line of sentences."""
     lines = [" ".join(line.split()) for line in message.splitlines() if line.strip()]
     return " ".join(line if line.endswith((".", "!", "?", ":", "…")) else f"{line}." for line in lines)
 
 
-# ---- What pages from elsewhere must not do with a server on this machine, and what browsers are told ----
+# ---- Protection from pages of other sites, and security headers ----
 
 HEADERS = {
     "Content-Security-Policy": "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'",
@@ -97,11 +97,11 @@ class Middleware:
 
 
 class Security(Middleware):
-    """Sets headers, and refuses requests that other pages may have made.
+    """Sets headers, and refuses requests that pages of other sites may have made.
 
-    A name in the header Host has to be one of the server's: another one may be an attacker's that leads to this
-    machine. Addresses in numbers are nobody's names. What changes or costs something has to come from a page of the
-    server itself or of one of `origins`, or from no page at all.
+    A host name in the header Host must be one of the server's: an attacker can make a name of his own point to this
+    machine (DNS rebinding); IP addresses are safe. Requests other than GET must come from a page of the server itself
+    or of one of `origins`, or from no page at all.
     """
 
     def __init__(self, app: ASGIApp, names: Collection[str] = (), origins: Collection[str] = ()):
@@ -139,13 +139,13 @@ class Security(Middleware):
             return name.lower().rstrip(".") in self.names
 
     def _is_foreign(self, origin: str, host: str) -> bool:
-        """Browsers name the origin; other programs do not, and extensions have schemes of their own."""
+        """Browsers send the origin, other programs do not; extensions have their own schemes."""
         if not origin.startswith(("http://", "https://")) and origin != "null":
             return False
         return origin.partition("://")[2].lower() != host.lower() and origin not in self.origins
 
 
-# ---- API keys: asked for where a server has any ----
+# ---- API keys, if the server has any ----
 
 
 class Keys:
@@ -156,7 +156,7 @@ class Keys:
         return bool(self._keys)
 
     def check(self, request: HTTPConnection, given: str = "") -> None:
-        """The key is a parameter, as LibreTranslate has it, or in the header Authorization."""
+        """The key is a parameter, as in LibreTranslate, or in the header Authorization."""
         candidates = [*_authorization(request.headers), *([given] if given else [])]
         if not self._keys or any(self._known(key) for key in candidates):
             return
@@ -164,14 +164,14 @@ class Keys:
 
     def _known(self, key: str) -> bool:
         given = key.encode("utf-8", "replace")
-        return any(hmac.compare_digest(given, each) for each in self._keys)  # as long for one that is nearly right
+        return any(hmac.compare_digest(given, each) for each in self._keys)  # as slow for a key nearly right
 
 
 class KeysForPages(Middleware):
-    """Browsers ask their users for a password, which is the key; their scripts then need not know it."""
+    """For pages the key is a password that the browser asks for, so scripts need not know it."""
 
     def __init__(self, app: ASGIApp, keys: Keys, open_to_all: frozenset[str]):
-        """Open to all, or checking for themselves, are the routes whose path has one of these as its first part."""
+        """`open_to_all`: first parts of paths that are open, or that check keys themselves."""
         self.app, self.keys, self.open_to_all = app, keys, open_to_all
 
     async def http(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -198,14 +198,14 @@ def _authorization(headers: Headers) -> list[str]:
     return []
 
 
-# ---- Bodies that are too large or take too long to come are not waited for ----
+# ---- Limits on the size of request bodies, and on the time they take to arrive ----
 
 
 class BodyLimits(Middleware):
-    """After an answer that came before the end of a request the connection is closed: nobody reads the rest."""
+    """A request that is answered before all of it has arrived ends its connection: nobody reads the rest."""
 
     def __init__(self, app: ASGIApp, limit: Callable[[str], int], seconds: float):
-        """A path's limit in bytes, and the seconds that a body may take."""
+        """The limit of a path in bytes, and the seconds in which a body must arrive."""
         self.app, self.limit, self.seconds = app, limit, seconds
 
     async def http(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -218,7 +218,7 @@ class BodyLimits(Middleware):
 
         async def counted() -> Message:
             nonlocal size, whole
-            if whole:  # what is waited for now is that the client hangs up
+            if whole:  # now it only waits for the client to disconnect
                 return await receive()
             try:
                 async with asyncio.timeout(max(0.1, until - time.monotonic())):

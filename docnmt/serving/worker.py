@@ -1,4 +1,4 @@
-"""A process with models in it: it is sent a function, runs it on a model, and sends back what it gave."""
+"""A process that holds models: it receives a function, calls it with a model, and sends back the result."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from docnmt.model_folder import is_int8, load_card
 
 # ---- The models: what is known of each, and which of them a process holds in memory ----
 
-MEMORY = 4 << 30  # bytes that a process may use beyond what it has before it loads a model
-WEIGHTS = 3  # times its file that a model takes in memory: weights, packed for a CPU, and what loading takes
-WEIGHTS_INT8 = 9  # the same of a file of int8, which are float32 for a while
+MEMORY = 4 << 30  # bytes a process may use on top of what it has before it loads a model
+WEIGHTS = 3  # times its file size that a model takes in memory: weights, the copy packed for a CPU, and loading
+WEIGHTS_INT8 = 9  # the same for an int8 file, which is float32 while it is loaded
 
 
 class OutOfMemory(Exception):
@@ -51,8 +51,8 @@ class ModelInfo:
     target_language: str
     uses_context: bool
     context: ContextSpec  # what a sentence sees of its document
-    in_order: bool  # it needs its own translations of the sentences before: a document is translated in order
-    most: int  # translations that a sentence can have
+    in_order: bool  # it sees its own translations of earlier sentences: a document is translated in order
+    most: int  # the longest n-best list
 
 
 def info_of(name: str, folder: str, languages: tuple[str, str], rule: ContextRule | None, beam: int) -> ModelInfo:
@@ -69,13 +69,13 @@ def info_of(name: str, folder: str, languages: tuple[str, str], rule: ContextRul
 
 
 def code(language: str) -> str:
-    """As APIs write it: pt-BR, not pt_BR."""
+    """As APIs write a language: pt-BR, not pt_BR."""
     return language.strip().replace("_", "-")
 
 
 def named(folders: Sequence[str]) -> dict[str, str]:
-    """Folders by names that tell them apart: the last part of a path that is not just `model`, and as many before it as
-    it takes."""
+    """Model folders by short names: the last part of the path other than `model`, and as many parts before it as it
+    takes to tell the folders apart."""
     paths = {folder: [part for part in Path(folder).resolve().parts if part != "model"] for folder in folders}
     names = {folder: folder for folder in folders}
     for length in range(max(map(len, paths.values())), 0, -1):
@@ -108,12 +108,12 @@ FOLDERS = Models()
 
 
 class Shelf:
-    """The models that a process holds: each loaded when it is first asked for; where they take more than `room` bytes,
-    those that were not asked for the longest go."""
+    """The models that a process holds, each loaded when it is first used. When they would take more than `room` bytes,
+    the least recently used go."""
 
     def __init__(self, folders: Mapping[str, str], models: Models, room: int):
         self.folders, self.models, self.room = folders, models, room
-        self._held: OrderedDict[str, tuple[Translator, int]] = OrderedDict()  # the last asked for is the last
+        self._held: OrderedDict[str, tuple[Translator, int]] = OrderedDict()  # the most recently used is the last
 
     def __contains__(self, name: str) -> bool:
         return name in self._held
@@ -129,19 +129,19 @@ class Shelf:
     def _make_room(self, size: int) -> None:
         while self._held and sum(held for _, held in self._held.values()) + size > self.room:
             self._held.popitem(last=False)
-            gc.collect()  # what a model is made of knows each other
+            gc.collect()  # a model has reference cycles
 
 
 def limit_memory(size: int) -> None:
-    """Lets this process have so many bytes more than it has now. Beyond that it gets none, and says so: it does not
-    wait for the system to choose a process to kill."""
+    """Limits this process to `size` bytes more than it has now. Beyond that it fails with an error of its own, before
+    the system picks a process to kill."""
     has = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     _, most = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (has + size if most == resource.RLIM_INFINITY else most, most))
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """As Python, the system and torch put it."""
+    """As Python, the system and torch report it."""
     return (
         isinstance(error, MemoryError)
         or (isinstance(error, OSError) and error.errno == errno.ENOMEM)
@@ -151,27 +151,27 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 # ---- The process as the server sees it ----
 
-START_SECONDS = 120.0  # to load a model that is large, from a disk that is slow
+START_SECONDS = 120.0  # for a large model on a slow disk
 
 
 class Gone(Exception):
-    """The process has died, or was killed as it took too long."""
+    """The process has died, or was killed because it took too long."""
 
 
 class CallFailed(Exception):
-    """The function raised what it should not have."""
+    """The function raised an unexpected error."""
 
 
 class Worker:
-    """The process as seen from the server; it can be started again and again. One call at a time."""
+    """The process as the server sees it. It can be restarted, and takes one call at a time."""
 
     def __init__(self, folders: Mapping[str, str], models: Models, memory: int, scratch: str | None = None):
-        """It may use so many bytes, and has its temporary files in the folder `scratch`."""
+        """`memory`: bytes it may use; `scratch`: a folder for its temporary files."""
         self.arguments = dict(folders), models, memory, scratch
         self._process: BaseProcess | None = None
         self._connection: Connection | None = None
-        self._reason = ""  # for which it was ended
-        self._thread = ThreadPoolExecutor(1)  # waits for the process while the event loop goes on
+        self._reason = ""  # why it was ended
+        self._thread = ThreadPoolExecutor(1)  # waits for the process, so that the event loop need not
 
     @property
     def alive(self) -> bool:
@@ -182,11 +182,11 @@ class Worker:
         return infos
 
     async def call(self, seconds: float, model: str, function: Callable[..., Any], *arguments: object) -> Any:
-        """What function(translator, *arguments) returns or raises. Gone if that takes more than so many seconds."""
+        """What function(translator, *arguments) returns or raises; Gone if that takes more than `seconds`."""
         return await self._wait(seconds, self._exchange, (model, function, arguments))
 
     def end(self, reason: str) -> None:
-        """Whoever waits for it gets Gone, with the reason."""
+        """Kills the process: whoever waits for it gets Gone with the reason."""
         if self._process is not None:
             self._reason = reason
             self._process.kill()
@@ -197,7 +197,7 @@ class Worker:
 
     async def _wait(self, seconds: float, function: Callable[..., Any], *arguments: object) -> Any:
         under_way = asyncio.get_running_loop().run_in_executor(self._thread, function, *arguments)
-        under_way.add_done_callback(lambda done: done.cancelled() or done.exception())  # if nobody waits any more
+        under_way.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may be waiting any more
         done, _ = await asyncio.wait({under_way}, timeout=seconds)
         if not done:
             self.end(f"it took more than {seconds:g} s")
@@ -207,11 +207,11 @@ class Worker:
 
     def _start(self) -> Any:
         self._kill()
-        context = multiprocessing.get_context("spawn")  # a fork would copy locks that other threads hold
+        context = multiprocessing.get_context("spawn")  # a fork would copy locks held by other threads
         self._connection, other = context.Pipe()
         self._process = context.Process(target=_work, args=(other, *self.arguments), daemon=True)
         self._process.start()
-        other.close()  # so that the end of the process is the end of what can be read
+        other.close()  # so that reading fails when the process ends
         return self._receive()
 
     def _kill(self) -> None:
@@ -254,17 +254,17 @@ class Worker:
 
 
 def _work(connection: Connection, folders: Mapping[str, str], models: Models, memory: int, scratch: str | None) -> None:
-    """It ends when the server hangs up, or is no more."""
-    for number in (signal.SIGINT, signal.SIGTERM):  # a terminal and a service manager tell all: the server decides
+    """Runs until the server closes the connection or is gone."""
+    for number in (signal.SIGINT, signal.SIGTERM):  # terminals signal all processes: the server decides
         signal.signal(number, signal.SIG_IGN)
-    warnings.simplefilter("ignore")  # of sentences that are too long and the like: nobody is there to read them
+    warnings.simplefilter("ignore")  # about sentences that are too long and the like: nobody would read them
     if scratch is not None:
-        shutil.rmtree(scratch, ignore_errors=True)  # of the process before
+        shutil.rmtree(scratch, ignore_errors=True)  # left by the process before
         Path(scratch).mkdir(mode=0o700, parents=True)
         tempfile.tempdir = scratch
     shelf = Shelf(folders, models, memory // 2)
     too_much = OutOfMemory(f"it needs more than the {memory >> 20:,} MB that it may use (--memory)")
-    torch.set_num_threads(1)  # there is a process for every core
+    torch.set_num_threads(1)  # there is one process for each core
     try:
         infos = [models.describe(name, folder) for name, folder in folders.items()]
         limit_memory(memory)
@@ -295,10 +295,10 @@ def _answer(
     try:
         translator = shelf.get(model)
         answer = function(translator, *arguments)
-        translator.terms.take()  # nobody asks for them
+        translator.terms.take()  # nobody reads them here
         return None, answer
     except DocnmtError as error:
-        return DocnmtError(str(error)), None  # some of its kinds cannot be sent
+        return DocnmtError(str(error)), None  # its subclasses cannot all be pickled
     except Exception as error:
         if is_out_of_memory(error):
             return too_much, None
