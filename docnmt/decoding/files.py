@@ -205,12 +205,13 @@ class CorpusWork:
         self.size = 1 if path == STDIN and sys.stdin.isatty() else BLOCK  # someone waits for each document
 
     def blocks(self) -> Iterator[CorpusBlock]:
-        block = CorpusBlock([], self.previous)
+        block, sentences = CorpusBlock([], self.previous), 0
         for placed in placed_documents(self.path, self.kind):
             block.documents.append(placed)
-            if len(block) >= self.size:
+            sentences += len(placed.document)
+            if sentences >= self.size:
                 yield block
-                block = CorpusBlock([])
+                block, sentences = CorpusBlock([]), 0
         if block.documents:
             yield block
 
