@@ -106,9 +106,13 @@ def add_cluster(verb: argparse.ArgumentParser, work: str) -> None:
 def check_cluster(options: argparse.Namespace) -> None:
     where, _, port = options.on.rpartition(":")
     if options.on and options.on != "ray" and not (where and port.isdigit()):
-        raise DocnmtError(f"--on {options.on}: is no place\n  Write `ray`, or HOST:PORT of a Ray cluster.")
+        raise DocnmtError(
+            f"--on {options.on}: neither `ray` nor HOST:PORT\n  Write `ray`, or the address of a cluster."
+        )
     if options.cpus <= 0 or (options.gpus is not None and options.gpus < 0):
-        raise DocnmtError("fewer than no cores or GPUs cannot be had\n  Use 1 or more cores, 0 or more GPUs.")
+        raise DocnmtError(
+            "the number of cores must be above 0, that of GPUs not below\n  Use 1 or more cores, 0 or more GPUs."
+        )
 
 
 def check_outputs(*paths: str) -> None:

@@ -53,9 +53,9 @@ def run_serve(options: argparse.Namespace) -> None:
     for name in ("memory", "queue", "timeout", "max_characters", "max_file"):
         if not 0 < getattr(options, name) < 1e9:
             given = f"--{name.replace('_', '-')} {getattr(options, name)}"
-            raise DocnmtError(f"{given}: not a number to work with\n  Give one above 0.")
+            raise DocnmtError(f"{given}: out of range\n  Give a number above 0.")
     if options.workers < 0:
-        raise DocnmtError(f"--workers {options.workers}: there are no negative processes\n  Give 1 or more.")
+        raise DocnmtError(f"--workers {options.workers}: must not be negative\n  Give 1 or more.")
     settings = Settings(
         characters=options.max_characters,
         file_bytes=int(options.max_file * (1 << 20)),
@@ -79,8 +79,8 @@ def run_serve(options: argparse.Namespace) -> None:
 def _models(given: list[str]) -> list[str]:
     if not given and not (Path(DEMO) / "config.json").exists():
         raise DocnmtError(
-            f"no model is given, and the demo's is not at {DEMO}\n"
-            "  Name a model folder, or train the demo's first: docnmt demo."
+            f"no model is given, and there is no demo model at {DEMO}\n"
+            "  Name a model folder, or train the demo first: docnmt demo."
         )
     from docnmt.model_folder import load_card
 

@@ -88,12 +88,14 @@ def run_translate(options: argparse.Namespace) -> None:
     from docnmt.model_folder import model_key
 
     if int(os.environ.get("WORLD_SIZE", 1)) > 1:
-        raise DocnmtError("docnmt translate is one process\n  Run it without torchrun, on a share of the files each.")
+        raise DocnmtError(
+            "docnmt translate runs as one process\n  Run it without torchrun; several commands can share the files."
+        )
     if options.glossary_report and not options.glossary:
-        raise DocnmtError("--glossary-report goes with a glossary\n  Name one with --glossary.")
+        raise DocnmtError("--glossary-report needs a glossary\n  Name one with --glossary.")
     check_cluster(options)
     if options.on and (not options.output or options.previous):
-        raise DocnmtError("--on shares out files that go to -o, with nothing before them\n  Name a folder with -o.")
+        raise DocnmtError("--on needs -o and excludes --previous\n  Name a folder with -o, and leave --previous out.")
     check_outputs(options.glossary_report)
     glossary = Glossary.read(options.glossary) if options.glossary else None
     translator = load(options.model, options.device)
@@ -108,18 +110,23 @@ def run_translate(options: argparse.Namespace) -> None:
     files, left_out = in_folders(options.files)
     with_layout = [file for file in files if kind_of(file) and not options.format]
     if with_layout and options.nbest > 1:
-        raise DocnmtError(f"{with_layout[0]}: a file keeps one translation\n  --nbest goes with lines: --format text.")
+        raise DocnmtError(
+            f"{with_layout[0]}: only one translation can be written into this kind of file\n"
+            "  For n-best lists translate it as lines of text: --format text."
+        )
     if options.previous and len(files) > 1:
-        raise DocnmtError("--previous stands before one file\n  Translate the files one by one.")
+        raise DocnmtError("--previous can be used with one file only\n  Translate the files one by one.")
     previous = read_previous(options.previous, translator) if options.previous else ()
     progress = Progress()
     progress.say(f"decoding with {translator.way(chosen)}")
     if left_out:
-        progress.say(f"left out, of kinds that are not read: {len(left_out):,} files, such as {left_out[0]}")
+        progress.say(f"skipped, as their kinds are unknown: {len(left_out):,} files, such as {left_out[0]}")
     with _terms_told(translator, options.glossary_report, progress) if glossary else nullcontext():
         if options.output:
             if "-" in files:
-                raise DocnmtError("-o goes with named files\n  Name an input file, or send standard output to a file.")
+                raise DocnmtError(
+                    "-o needs named input files\n  Name an input file, or redirect standard output to a file."
+                )
             into_folder = any(map(os.path.isdir, options.files))
             paths, key = output_paths(files, options.output, into_folder), model_key(options.model)
             share_out = _shared(options, chosen, key, progress) if options.on else None
@@ -127,7 +134,9 @@ def run_translate(options: argparse.Namespace) -> None:
             translate_files(job, paths, options.format, progress, share_out)
             return
         if with_layout and (len(files) > 1 or kind_of(with_layout[0]) in PACKED):
-            raise DocnmtError(f"{with_layout[0]}: its translation needs a place\n  Name a file or a folder with -o.")
+            raise DocnmtError(
+                f"{with_layout[0]}: the translation cannot go to standard output\n  Name a file or a folder with -o."
+            )
         job = FileJob(translator, chosen, previous=previous)
         opened = [job.open(path, options.format) for path in files]
         total = None if "-" in files else sum(len(block) for work in opened for block in work.blocks())
@@ -147,14 +156,14 @@ def in_folders(given: Sequence[str]) -> tuple[dict[str, str], list[str]]:
     for name in given:
         if not os.path.isdir(name):
             if name in found:
-                raise DocnmtError(f"{name}: is given twice\n  Give it once.")
+                raise DocnmtError(f"{name}: given twice\n  Give it once.")
             found[name] = Path(name).name.removesuffix(".gz")
             continue
         inside = sorted(path for path in Path(name).rglob("*") if path.is_file())
         visible = [path for path in inside if not any(p.startswith(".") for p in path.relative_to(name).parts)]
         known = {str(path): str(path.relative_to(name)) for path in visible if kind_of(path.name)}
         if not known:
-            raise DocnmtError(f"{name}: no file in this folder is of a kind that is read\n  Known: {', '.join(KINDS)}.")
+            raise DocnmtError(f"{name}: no file in this folder can be translated\n  Known kinds: {', '.join(KINDS)}.")
         found |= known
         left_out += (str(path) for path in visible if str(path) not in known)
     return found, left_out
@@ -181,7 +190,7 @@ def output_paths(files: Mapping[str, str], out: str, into_folder: bool = False) 
         clash = inputs.get(_identity(path)) if path.exists() else None
         if clash is not None:
             by = "its own translation" if clash == file else f"the translation of {file}"
-            raise DocnmtError(f"{clash}: would be written over by {by}\n  Give another name to -o.")
+            raise DocnmtError(f"{clash}: would be overwritten by {by}\n  Give another name to -o.")
     return paths
 
 

@@ -78,7 +78,7 @@ def translate_file(
     Options as for Translator.translate.
     """
     if Path(out).exists() and os.path.samefile(path, out):
-        raise DocnmtError(f"{path}: would be written over by its own translation\n  Give another name.")
+        raise DocnmtError(f"{path}: would be overwritten by its own translation\n  Give the translation another name.")
     data = translate_bytes(
         translator, read_bytes(path), str(path), context=context, glossary=glossary, beam=beam, options=options
     )

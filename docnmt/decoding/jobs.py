@@ -163,7 +163,7 @@ def translate_files(
                     outcome.seconds = time.monotonic() - started
             job.finish()
     except KeyboardInterrupt:
-        progress.say("stopped; the same command goes on from there")
+        progress.say("stopped; run the same command again to continue")
         raise
     if alone:
         return
@@ -173,7 +173,7 @@ def translate_files(
     if failed:
         raise DocnmtError(
             f"{failed} of {len(outcomes)} files could not be translated\n"
-            "  The table says why: mend them, or leave them out."
+            "  The table says why: fix these files, or leave them out."
         )
 
 

@@ -28,7 +28,7 @@ class Phrase:
 
     def __post_init__(self) -> None:
         if not self.text.strip():
-            raise DocnmtError("an empty phrase cannot be asked for\n  Leave it out, or write what is to be there.")
+            raise DocnmtError("an empty phrase\n  Leave it out, or write what the translation must contain.")
 
 
 class Form(NamedTuple):

@@ -123,7 +123,7 @@ class Scorer:
         if rule.sees_translations:
             if isinstance(document, Document):
                 raise DocnmtError(
-                    f"document {document.id}: it gives contexts to a system that sees their translations, too\n"
+                    f"document {document.id}: this system also needs the translations of the context\n"
                     "  Give a ParallelDocument, which has them."
                 )
             translations = self.target.encode(document.target)
@@ -166,8 +166,8 @@ class Scorer:
         elif rule.sees_translations and at:
             if len(before) != len(translations):
                 raise DocnmtError(
-                    f"document {document.id}, sentence {position + 1}: the system sees the translations of the "
-                    "sentences before, which are not given\n  Give them with each translation, as Choice.before."
+                    f"document {document.id}, sentence {position + 1}: this system needs the translations of the "
+                    "sentences before\n  Give them for each translation, as Choice.before."
                 )
             shown = (self.target.encode([known[i] for i in places[:at]]) for known in before)
             around = [rule.around(ids, at, known) for known in shown]

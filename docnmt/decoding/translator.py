@@ -58,7 +58,8 @@ class Options(DecodingConfig):
             ContextSpec.parse(self.context)  # reports a bad spec before any work is done
         if not 1 <= self.nbest <= (2 * self.beam if self.beam > 1 else 1):
             raise DocnmtError(
-                f"beam {self.beam}, n-best {self.nbest}\n  Ask for up to twice the beam; for one with a beam of one."
+                f"{self.nbest} translations a sentence are too many for a beam of {self.beam}\n"
+                "  Ask for at most twice the beam, or one with a beam of one."
             )
 
     def changed(self, *, glossary: Glossary | Mapping[str, str] | None = None, **given: Any) -> Options:
@@ -189,7 +190,7 @@ class Translator(Scorer):
         Paragraphs, lines, indentation and the marks of lists stay. All else as for `translate`.
         """
         if not isinstance(text, str):
-            raise DocnmtError("a text is a string\n  Give sentences to translate([...]), a text to translate_text.")
+            raise DocnmtError("translate_text takes a string\n  Give a list of sentences to translate([...]).")
         _check_previous(previous)
         chosen = (options or self.options).changed(context=context, glossary=glossary, beam=beam)
         file = FileSentences(text.encode(), "text.txt", (self.card.source_language, self.card.target_language))
@@ -262,7 +263,9 @@ class Translator(Scorer):
             document = Document("document", tuple(document))
         for number, sentence in enumerate(document.sentences, 1):
             if not isinstance(sentence, str):
-                raise DocnmtError(f"sentence {number} is no string: {sentence!r}\n  A document is a list of strings.")
+                raise DocnmtError(
+                    f"sentence {number} is not a string: {sentence!r}\n  A document is a list of strings."
+                )
         (result,) = self.translate_documents([document], previous=previous, options=options)
         return result.sentences
 
@@ -374,7 +377,7 @@ def _tokens(parts: Sequence[Unit]) -> list[int]:
 
 def _check_previous(previous: Sequence[str]) -> None:
     if isinstance(previous, str):
-        raise DocnmtError("what was said before is a list of sentences, not a string\n  Write previous=[text].")
+        raise DocnmtError("previous must be a list of sentences, not a string\n  Write previous=[text].")
 
 
 def _phrases(document: Document, glossary: Glossary | None) -> list[tuple[Phrase, ...]]:

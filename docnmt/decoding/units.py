@@ -110,7 +110,7 @@ def with_contexts(
     for document in documents:
         other = document if others is None else next(others, None)
         if other is None:
-            raise DocnmtError("there are fewer documents to take contexts from than documents\n  Give one for each.")
+            raise DocnmtError("context_from has fewer documents than there are to translate\n  Give one for each.")
         yield document, other
 
 

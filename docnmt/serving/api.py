@@ -118,7 +118,7 @@ class API:
     async def download_file(self, request: Request) -> Response:
         found = await asyncio.to_thread(self.downloads.get, request.path_params["key"])
         if found is None:
-            raise HTTPException(404, "There is no such file (any more).")
+            raise HTTPException(404, "There is no such file, or it has been deleted.")
         headers = {"Cache-Control": "no-store"}
         return FileResponse(found.path, filename=found.name, media_type="application/octet-stream", headers=headers)
 
@@ -164,13 +164,13 @@ class API:
         if "model" in parameters:
             info = self.pool.models.get(text_of(parameters, "model"))
             if info is None:
-                raise bad(f"model is none of {', '.join(self.pool.models)}")
+                raise bad(f"unknown model. Known are {', '.join(self.pool.models)}.")
             languages = Languages([info])
         if source != AUTO:
             return languages.model(self.languages.find(source), target), None
         candidates = languages.sources_of(target) or languages.sources
         if len(candidates) > 1 and not text:
-            raise bad("the language cannot be told. Give source.")
+            raise bad("the language cannot be detected. Give source.")
         language, sure = await asyncio.to_thread(self.detector.best_of, text, candidates)
         return languages.model(language, target), _detected(language, sure)
 

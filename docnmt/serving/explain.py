@@ -28,7 +28,9 @@ def explain(translator: Translator, source: Sequence[str], target: Sequence[str]
     spans = [translator.source.encode_with_spans(source_text), translator.target.encode_with_spans(target_text)]
     longest = translator.card.model.max_length
     if max(len(ids) for ids, _ in spans) > longest:
-        raise DocnmtError(f"more than {longest} pieces: the model reads it in parts\n  Ask about a shorter sentence.")
+        raise DocnmtError(
+            f"more than {longest} pieces: the model translates it in parts\n  Ask about a shorter sentence."
+        )
     check_has_context(translator, [ParallelDocument("page", ("", ""), ("", ""))])
     contexts = {TRUE: Contexts([document], [document], spec), NONE: Contexts([document], [document], NO_CONTEXT)}
     encoded = encode(translator, [document], contexts)

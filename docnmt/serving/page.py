@@ -151,9 +151,9 @@ class Page:
         asked = await read_parameters(request)
         source, target, position = list_of(asked, "source"), list_of(asked, "target"), asked.get("position")
         if len(source) != len(target):
-            raise bad("source and target have not as many sentences")
+            raise bad("source and target differ in their number of sentences")
         if type(position) is not int or not 0 <= position < len(source) or not source[position]:
-            raise bad("position is not that of a sentence")
+            raise bad("position is not the place of a sentence")
         _check_lengths(*source, *target)
         work = self.pool.call(explain, source, target, position, model=self._model(asked).name)
         return Answer(await while_connected(request, work))
@@ -218,7 +218,7 @@ def write_tmx(_: Any, body: bytes, languages: dict[str, tuple[str, str]]) -> byt
     for pair in pairs:
         row = list_of({"pair": pair}, "pair")
         if len(row) != 3:
-            raise bad("a pair is not three texts: a document's name, a sentence, its translation")
+            raise bad("a pair must be three texts: the name of a document, a sentence, its translation")
         rows.append((row[0], row[1], row[2]))
     return tmx(rows, languages[model])
 

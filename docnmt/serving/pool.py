@@ -74,7 +74,7 @@ class Pool:
         except (Gone, OutOfMemory) as error:
             self._stop()
             raise DocnmtError(
-                f"a process died while it loaded the model: {error}\n"
+                f"a process died while loading the model: {error}\n"
                 "  There may be too little memory: give fewer --workers, or more --memory to each."
             ) from None
         except BaseException:
@@ -177,7 +177,7 @@ class Pool:
                 async with asyncio.timeout(max(0, deadline - time.monotonic())):
                     job = await finished.get()
             except TimeoutError:
-                raise TimedOut("The time limit is over. Send less at once, or try again later.") from None
+                raise TimedOut("The time limit was exceeded. Send less at once, or try again later.") from None
         else:
             job = finished.get_nowait()
         if job.error is not None:
@@ -232,7 +232,7 @@ class Pool:
             job.finish(error=error)
 
     async def _restart(self, worker: Worker, reason: Exception) -> None:
-        print(f"docnmt: a model process is started again: {reason}", file=sys.stderr)
+        print(f"docnmt: restarting a model process: {reason}", file=sys.stderr)
         self.metrics.restarts.add()
         for failures in count():
             await asyncio.sleep(PAUSES[min(failures, len(PAUSES) - 1)])
@@ -240,7 +240,7 @@ class Pool:
                 await worker.start()
                 return
             except (Gone, OutOfMemory, DocnmtError) as error:
-                print(f"docnmt: it could not be: {error}", file=sys.stderr)
+                print(f"docnmt: it did not start: {error}", file=sys.stderr)
 
 
 # ---- in the processes ----

@@ -29,7 +29,7 @@ class Overloaded(Exception):
     """The queue is full."""
 
     def __init__(self, retry_after: int):
-        super().__init__(f"The server has too much to do. Try again in {retry_after} s.")
+        super().__init__(f"The server is overloaded. Try again in {retry_after} s.")
         self.retry_after = retry_after
 
 

@@ -224,9 +224,9 @@ def text_of(parameters: Parameters, name: str, default: str | None = None) -> st
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise bad(f"{name} has half a character, a lone surrogate") from None
+        raise bad(f"{name} contains a lone surrogate") from None
     if "\0" in value:
-        raise bad(f"{name} has a zero character")
+        raise bad(f"{name} contains a NUL character")
     return value
 
 

@@ -109,7 +109,7 @@ async def _told(request: Request, error: Exception) -> Response:
     elif isinstance(error, TimedOut | WorkerDied):
         status, message, headers = 503, str(error), {"Retry-After": "1"}
     elif isinstance(error, OutOfMemory):
-        status, message = 413, f"This is too much for a model process: {error}. Send less at once."
+        status, message = 413, f"This is too large for a model process: {error}. Send less at once."
     return Answer({"error": in_sentences(message)}, status, headers)
 
 

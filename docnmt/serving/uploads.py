@@ -39,7 +39,7 @@ class FewFiles:
     @contextmanager
     def one_more(self) -> Iterator[None]:
         if self.count >= FILES:
-            raise HTTPException(429, "Other files wait already. Try again later.", {"Retry-After": "10"})
+            raise HTTPException(429, "Too many files are being translated. Try again later.", {"Retry-After": "10"})
         self.count += 1
         try:
             yield
@@ -79,7 +79,7 @@ def write_upload(translator: Translator, data: bytes, name: str, given: str) -> 
     upload = _upload(translator, data, name)
     count = sum(len(document["sentences"]) for document in upload.documents())
     if count != len(texts):
-        raise DocnmtError(f"{name}: {count} sentences but {len(texts)} translations\n  Translate the file anew.")
+        raise DocnmtError(f"{name}: {count} sentences but {len(texts)} translations\n  Translate the file again.")
     return upload.written(translator, texts)
 
 
@@ -96,7 +96,7 @@ def read_texts(given: str) -> Texts:
 def _upload(translator: Translator, data: bytes, name: str) -> Upload:
     name = PurePosixPath(name.replace("\\", "/").replace("\0", "")).name[-200:]
     if name in ("", ".."):
-        raise DocnmtError("a file without a name\n  Its ending tells what it is: give it one.")
+        raise DocnmtError("the file has no name\n  Give it one: its ending tells what kind of file it is.")
     return (LaidOut if is_document(name) else Corpus)(data, name, languages_of(translator))
 
 
@@ -109,7 +109,9 @@ def _translated_name(name: str, languages: tuple[str, str], ending: str = "") ->
 
 def _check_count(name: str, count: int) -> None:
     if count > MOST:
-        raise DocnmtError(f"{name}: has more than {MOST:,} sentences\n  Translate it with docnmt translate.")
+        raise DocnmtError(
+            f"{name}: has more than {MOST:,} sentences\n  Translate it on the command line: docnmt translate."
+        )
 
 
 class LaidOut:

@@ -121,7 +121,7 @@ class Security(Middleware):
         headers = Headers(scope=scope)
         host, origin = headers.get("host", ""), headers.get("origin", "")
         if not self._is_ours(host):
-            told = f"{host or 'no host'} is no name of this server. Start it with --name to make it one."
+            told = f"{host or 'no host'} is not a name of this server. To allow it, start the server with --name."
             answer = JSONResponse({"error": told}, 421)
         elif scope["method"] not in ("GET", "HEAD", "OPTIONS") and self._is_foreign(origin, host):
             answer = JSONResponse({"error": f"Pages of {origin} may not use this server."}, 403)
@@ -160,7 +160,7 @@ class Keys:
         candidates = [*_authorization(request.headers), *([given] if given else [])]
         if not self._keys or any(self._known(key) for key in candidates):
             return
-        raise HTTPException(403, "Invalid API key" if candidates else "This server asks for an API key: api_key.")
+        raise HTTPException(403, "Invalid API key" if candidates else "This server needs an API key: api_key.")
 
     def _known(self, key: str) -> bool:
         given = key.encode("utf-8", "replace")

@@ -263,7 +263,7 @@ def _work(connection: Connection, folders: Mapping[str, str], models: Models, me
         Path(scratch).mkdir(mode=0o700, parents=True)
         tempfile.tempdir = scratch
     shelf = Shelf(folders, models, memory // 2)
-    too_much = OutOfMemory(f"it needs more than the {memory >> 20:,} MB that it may use (--memory)")
+    too_much = OutOfMemory(f"it needs more than its {memory >> 20:,} MB (--memory)")
     torch.set_num_threads(1)  # there is one process for each core
     try:
         infos = [models.describe(name, folder) for name, folder in folders.items()]

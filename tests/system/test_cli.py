@@ -283,7 +283,7 @@ def test_files_of_one_name_do_not_go_into_one_folder(model, plain, tmp_path):
     out = tmp_path / "out"
     said = f"{plain} and {other} would both be written to {out / plain.name}"
     fails(command("translate", model, plain, other, "-o", out), said, "different folders")
-    fails(command("translate", model, plain, plain, "-o", out), f"{plain}: is given twice")
+    fails(command("translate", model, plain, plain, "-o", out), f"{plain}: given twice")
 
 
 # ---- translate: what is wrong ----

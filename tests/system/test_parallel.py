@@ -138,7 +138,7 @@ def expected(model: Path, text: Path) -> str:
 def test_translating_is_one_process(model, text, monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
     done = command("translate", model, text)
-    assert done.code == 2 and "docnmt translate is one process" in done.err
+    assert done.code == 2 and "docnmt translate runs as one process" in done.err
 
 
 class Broken(BaseException):

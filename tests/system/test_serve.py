@@ -192,7 +192,7 @@ def test_a_port_that_is_taken_and_models_that_are_none_are_told(live, tmp_path, 
     port = live.url.rpartition(":")[2]
     monkeypatch.chdir(tmp_path)
     for arguments, told in (
-        ((), "no model is given, and the demo's is not at runs/demo/document/model"),
+        ((), "no model is given, and there is no demo model at runs/demo/document/model"),
         ((tmp_path,), "not a model folder"),
         ((live_model(live), "--port", port), f"cannot listen at 127.0.0.1, port {port}"),
         ((live_model(live), "--host", "203.0.113.1"), "cannot listen at 203.0.113.1"),

@@ -71,7 +71,7 @@ def test_a_text_that_goes_on(model, sentences, tmp_path):
     expected = [*load(model).translate(sentences[:6])[3:], "", *load(model).translate(sentences[3:5])]
     assert command("translate", model, lines, "--previous", said).out.splitlines() == expected
     refused = command("translate", model, lines, after, "--previous", said, "-o", tmp_path / "folder")
-    assert refused.code and "--previous stands before one file" in refused.err
+    assert refused.code and "--previous can be used with one file only" in refused.err
 
 
 def test_lines_if_somebody_says_so(model, sentences, tmp_path):
@@ -79,7 +79,7 @@ def test_lines_if_somebody_says_so(model, sentences, tmp_path):
     for file in (path, corpus):
         file.write_text("\n".join([*sentences[:3], "", *sentences[3:5]]) + "\n", encoding="utf-8")
     assert command("translate", model, path, "--format", "text").out == command("translate", model, corpus).out
-    assert "--nbest goes with lines" in command("translate", model, path, "--nbest", 2).err
+    assert "For n-best lists" in command("translate", model, path, "--nbest", 2).err
     assert command("translate", model, path, "--nbest", 2, "--format", "text").code == 0
 
 
@@ -94,7 +94,7 @@ def test_where_a_translation_may_go(model, letter, tmp_path):
     before = letter.read_bytes()
     for out in (letter, tmp_path):
         done = command("translate", model, letter, "-o", out)
-        assert done.code == 2 and "written over" in done.err
+        assert done.code == 2 and "overwritten" in done.err
     (tmp_path / "a.docx").write_bytes(b"")
     for files in ((letter, letter.with_name("b.txt")), (tmp_path / "a.docx",)):
         done = command("translate", model, *files)
@@ -116,7 +116,7 @@ def test_no_input_is_written_over_by_the_translation_of_another(model, letter, t
     (tmp_path / "out").mkdir()
     os.link(letter, tmp_path / "out" / "copy.txt")
     done = command("translate", model, copy, letter, "-o", tmp_path / "out")
-    assert done.code == 2 and f"{letter}: would be written over by the translation of {copy}" in done.err
+    assert done.code == 2 and f"{letter}: would be overwritten by the translation of {copy}" in done.err
     assert letter.read_bytes() == before
 
 
@@ -172,7 +172,7 @@ def test_a_folder_is_translated_into_a_folder(model, letter, sentences, tmp_path
     found = sorted(str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*.*"))
     assert found == ["deep/one.md", "letter.txt", "one.txt"]
     assert (tmp_path / "out" / "one.txt").read_text() == command("translate", model, folder / "one.txt").out
-    assert "left out" in done.err and "picture.png" in done.err
+    assert "skipped" in done.err and "picture.png" in done.err
     (folder / "one.txt").unlink()
     assert command("translate", model, folder, "-o", tmp_path / "again").code == 0
     assert (tmp_path / "again" / "deep" / "one.md").exists()
@@ -268,7 +268,7 @@ def test_ctrl_c_says_that_it_can_go_on(model, book, tmp_path, monkeypatch):
 
     monkeypatch.setattr(Translator, "translate_documents", stopped)
     done = command("translate", model, book, "-o", tmp_path / "out.txt")
-    assert done.code == 130 and "goes on from there" in done.err
+    assert done.code == 130 and "run the same command again" in done.err
     assert not (tmp_path / "out.txt").exists()
 
 

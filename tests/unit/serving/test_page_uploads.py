@@ -92,7 +92,7 @@ def test_names_of_translations():
     for given, name in {**names, "a": "a.en", "a.fr.gz": "a.en", "a.lines": "a.en.lines"}.items():
         data = gzip.compress(TEXT) if given.endswith(".gz") else TEXT
         assert read_upload(fake, data, given)["name"] == name
-    with pytest.raises(DocnmtError, match="without a name"):
+    with pytest.raises(DocnmtError, match="has no name"):
         read_upload(fake, TEXT, "a/..")
 
 

@@ -140,7 +140,7 @@ def test_what_goes_wrong_on_the_way_is_the_last_line(client, pool):
 
     for error, told in (
         (TimedOut("Time is over."), "Time is over."),
-        (Overloaded(0), "too much to do"),
+        (Overloaded(0), "is overloaded"),
         (ValueError(), "log"),
     ):
         pool.before = refuse(error)

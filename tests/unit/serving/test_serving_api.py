@@ -149,12 +149,12 @@ def test_models_are_chosen_by_language_and_by_name():
     assert server.translate("a", "en", "pt").status_code == 400
     assert server.translate("a", "fr", "en", model="fr-en").status_code == 200
     assert "not available" in server.translate("a", "fr", "en", model="en-fr").json()["error"]
-    assert "model is none of fr-en" in server.translate("a", "fr", "en", model="x").json()["error"]
+    assert "unknown model. Known are fr-en" in server.translate("a", "fr", "en", model="x").json()["error"]
 
 
 def test_the_language_of_a_packed_file_has_to_be_given():
     server = Server(("fr", "en"), ("de", "en"))
-    for name, source, told in (("a.docx", "auto", "cannot be told"), ("a.docx", "fr", "a.docx"), ("a.txt", "auto", "")):
+    for name, source, told in (("a.docx", "auto", "be detected"), ("a.docx", "fr", "a.docx"), ("a.txt", "auto", "")):
         file = {"file": (name, io.BytesIO(FRENCH.encode()))}
         answer = server.client.post("/translate_file", files=file, data={"source": source, "target": "en"})
         assert answer.status_code == (400 if told else 200)
@@ -182,7 +182,8 @@ def test_a_file_is_translated_and_fetched(server):
     assert fetched.text == f"<p>{a}</p><p>{b}</p>"
     assert "attachment" in fetched.headers["content-disposition"]
     assert "%C3%A9t%C3%A9.en.html" in fetched.headers["content-disposition"]
-    assert server.client.get("/download_file/nothing.txt").json() == {"error": "There is no such file (any more)."}
+    absent = server.client.get("/download_file/nothing.txt")
+    assert absent.json() == {"error": "There is no such file, or it has been deleted."}
 
 
 @pytest.mark.parametrize(
@@ -229,7 +230,7 @@ def test_downloads_do_not_pile_up(monkeypatch):
         ({"q": 1}, "q is not a string"),
         ({"q": ["a", 1]}, "q is not a string"),
         ({"q": "\ud800"}, "lone surrogate"),
-        ({"q": "a\0"}, "zero character"),
+        ({"q": "a\0"}, "a NUL character"),
         ({"q": "a", "format": "pdf"}, "pdf format is not supported"),
         ({"q": "a", "alternatives": -1}, "alternatives"),
         ({"q": "a", "alternatives": "1"}, "alternatives"),

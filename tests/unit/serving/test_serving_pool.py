@@ -207,7 +207,7 @@ def test_a_model_that_cannot_be_loaded_is_told():
 
     with pytest.raises(DocnmtError, match="no such model"):
         with_pool(work, refusing_load)
-    with pytest.raises(DocnmtError, match="died while it loaded"):
+    with pytest.raises(DocnmtError, match="died while loading"):
         with_pool(work, dying_load)
 
 
