@@ -14,15 +14,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.lines import Flaw, InputFile, Line
-from docnmt.corpus.rows import Reading, SeenIds, Side, pair_up
-from docnmt.corpus.sgml import Segments
-from docnmt.corpus.sgml_tokens import followed
-from docnmt.document import ParallelDocument
+from docnmt.corpus.markup import Tag, Text, elements
+from docnmt.corpus.rows import Reading, Row, Side, rows_of
+from docnmt.corpus.sgml import is_new, paired_by_id
 
 ALIGNMENT = "alignment"
 TRANSCRIPT = 7  # the field of a TDF line that has the text
@@ -36,8 +34,8 @@ def is_release(source: str, target: str) -> bool:
     return bool(source and target) and Path(source).is_dir() and Path(target).is_dir()
 
 
-def read_release(source: str, target: str, encoding: str, reading: Reading) -> Iterator[ParallelDocument]:
-    """The documents of two folders, file by file."""
+def read_release(source: str, target: str, encoding: str, reading: Reading) -> Iterator[Row]:
+    """The rows of two folders, file by file."""
     ours, theirs = _files(source), _files(target)
     if not ours.keys() & theirs.keys():
         raise DocnmtError(
@@ -46,7 +44,7 @@ def read_release(source: str, target: str, encoding: str, reading: Reading) -> I
         )
     beside = Path(source).parent / ALIGNMENT
     alignments = _files(str(beside)) if beside.is_dir() else {}
-    seen = SeenIds()
+    seen: set[str] = set()
     for name in ours | theirs:
         if name not in theirs:
             reading.bad("unknown document", f"no file of this name in {target}", file=str(ours[name]))
@@ -81,85 +79,68 @@ def _example(files: dict[str, Path]) -> str:
 
 
 def _file_pair(
-    source: Path, target: Path, links: dict[str, list[_Link]], encoding: str, seen: SeenIds, reading: Reading
-) -> Iterator[ParallelDocument]:
-    sides = [_sides(path, encoding, reading) for path in (source, target)]
-    if len(sides[0]) == len(sides[1]) == 1:  # one document a file: its id may be told on one side alone
-        sides[1] = dict(zip(sides[0], sides[1].values(), strict=True))
-    for name in sides[0] | sides[1]:
-        if name not in sides[0] or name not in sides[1]:
-            lonely, other = (sides[0][name], target) if name in sides[0] else (sides[1][name], source)
-            problem = f"no such document in {other}"
-            reading.bad("unknown document", problem, file=lonely.file, document=name, line=lonely.line)
+    source: Path, target: Path, links: dict[str, list[_Link]], encoding: str, seen: set[str], reading: Reading
+) -> Iterator[Row]:
+    sources, targets = (_sides(path, encoding, reading) for path in (source, target))
+    if len(sources) == len(targets) == 1:  # one document a file: its id may be told on one side alone
+        targets[0].id = sources[0].id
+    for ours, theirs in paired_by_id(sources, targets, reading):
+        if not is_new(ours, seen, reading):
             continue
-        ours, theirs = sides[0][name], sides[1][name]
-        ours.id = theirs.id = name
-        if not seen.add(name):
-            problem = "a second document with this id"
-            reading.bad("repeated document", problem, file=ours.file, document=name, line=ours.line)
-            continue
-        joined = _joined(ours, theirs, links.get(name) or links.get("", [])) if links else (ours, theirs)
-        gaps = {i for i, pair in enumerate(zip(*(side.lines for side in joined), strict=False)) if links and "" in pair}
-        if document := pair_up(*joined, reading, gaps):
-            yield document
+        gaps: set[int] = set()
+        if links:
+            ours, theirs = _joined(ours, theirs, links.get(ours.id) or links.get("", []))
+            gaps = {i for i, pair in enumerate(zip(ours.lines, theirs.lines, strict=True)) if "" in pair}
+        yield from rows_of(ours, [theirs], reading, gaps)
 
 
-def _sides(path: Path, encoding: str, reading: Reading) -> dict[str, Side]:
+def _sides(path: Path, encoding: str, reading: Reading) -> list[Side]:
     with InputFile(str(path), encoding or detect_encoding(path)) as file:
-        found = _tdf(file, reading) if ".tdf" in path.name.lower() else _sgml(file, reading)
-        return {side.id: side for side in found}
+        return list(_tdf(file, reading) if ".tdf" in path.name.lower() else _sgml(file, reading))
 
 
 def _sgml(file: InputFile, reading: Reading) -> Iterator[Side]:
     """`<DOC docid="...">` or `<DOC><DOCID>...</DOCID>`, with `<seg>` in it; headlines are segments like all others."""
-    segments: Segments | None = None
-    naming = False
-    for token in followed(file, reading):
-        if isinstance(token, str):
-            if naming and segments and token.strip():
-                segments.id = token.strip()
-            elif segments:
-                segments.text(token)
-        elif token.name == "doc":
-            if segments:
-                yield segments.side()
-            named = token.attributes.get("docid") or token.attributes.get("id") or file.stem
-            segments = None if token.closing else Segments(file, named, token.line, reading.limit)
-        elif token.name in ("docid", "docno"):
-            naming = not token.closing
-        elif segments:
-            segments.tag(token)
-    if segments:
-        reading.bad("bad markup", "the document has no end", file=file.name, document=segments.id, line=segments.line)
+    side: Side | None = None
+    for found in elements(file, reading, ("seg", "docid", "docno"), ends=("doc",), sgml=True):
+        if isinstance(found, Tag):
+            if found.name == "doc":
+                if side:
+                    yield side
+                side = None if found.closing else Side(file.name, _document_id(found) or file.stem, found.line)
+        elif side and found.element.name == "seg":
+            side.add(found.content, found.element.line)
+        elif side and isinstance(found.content, str) and found.content:
+            side.id = found.content
+    if side:
+        side.bad("bad markup", "the document has no end", reading)
+
+
+def _document_id(tag: Tag) -> str:
+    return tag.attributes.get("docid") or tag.attributes.get("id") or ""
 
 
 def _tdf(file: InputFile, reading: Reading) -> Iterator[Side]:
     """One document: the transcript of every line but the heading and those that begin with two semicolons."""
-    side, numbers = Side(file.name, _stem(Path(file.name)), 1, [], []), []
+    side = Side(file.name, _stem(Path(file.name)), 1)
     for number, line in enumerate(file.lines(FIELDS * reading.limit), 1):
         text = line.text if isinstance(line, Flaw) else line
         if not text.strip() or text.startswith((";;", "file;unicode")):
             continue
         fields = text.split("\t")
-        if len(fields) <= TRANSCRIPT:
+        if len(fields) > TRANSCRIPT:
+            side.add(line if isinstance(line, Flaw) else " ".join(fields[TRANSCRIPT].split()), number)
+        else:
             problem = f"{len(fields)} fields where TDF has {FIELDS}"
             reading.bad("bad markup", problem, file=file.name, document=side.id, line=number)
-            continue
-        side.lines.append(line if isinstance(line, Flaw) else " ".join(fields[TRANSCRIPT].split()))
-        numbers.append(number)
-    side.numbers = numbers
     if side.lines:
         yield side
 
 
 # ---- which segments belong together ----
 
-
-@dataclass(frozen=True)
-class _Link:
-    """Segments of both languages, by number from 1; none on one side: nothing there corresponds."""
-
-    by_language: dict[str, list[int]] = field(default_factory=dict)
+# Segments by language, as numbers from 1; none in a language: nothing there corresponds.
+_Link = dict[str, list[int]]
 
 
 def _links(path: Path, reading: Reading) -> dict[str, list[_Link]]:
@@ -167,41 +148,34 @@ def _links(path: Path, reading: Reading) -> dict[str, list[_Link]]:
     links: dict[str, list[_Link]] = {}
     document = ""
     with InputFile(str(path)) as file:
-        for token in followed(file, reading):
-            if isinstance(token, str) or token.closing:
+        for found in elements(file, reading, ()):
+            if isinstance(found, Text) or found.closing:
                 continue
-            if token.name == "doc":
-                document = token.attributes.get("docid") or token.attributes.get("id") or ""
-            found = {
+            if found.name == "doc":
+                document = _document_id(found)
+            link = {
                 key.removesuffix("segid"): [int(number) for number in re.findall(r"\d+", value)]
-                for key, value in token.attributes.items()
+                for key, value in found.attributes.items()
                 if key.endswith("segid")
             }
-            if found:
-                links.setdefault(document, []).append(_Link(found))
+            if link:
+                links.setdefault(document, []).append(link)
     return links
 
 
-def _joined(source: Side, target: Side, links: list[_Link]) -> tuple[Side, Side]:
+def _joined(source: Side, target: Side, links: list[_Link]) -> list[Side]:
     """Both sides with a line a link: several segments become one, and what has no counterpart leaves a gap."""
-    names = _languages(links)
-    sides = []
-    for side, name in zip((source, target), names, strict=True):
-        lines: list[Line] = []
-        numbers = []
+    names = {name for link in links for name in link}
+    others = sorted(names - {"english"}) or ["chinese"]
+    languages = others[0], "english" if "english" in names else others[-1]  # English is the target of these releases
+    joined = []
+    for side, language in zip((source, target), languages, strict=True):
+        new = Side(side.file, side.id, side.line)
         for link in links:
-            chosen = [number - 1 for number in link.by_language.get(name, []) if 0 < number <= len(side.lines)]
-            lines.append(_one_line([side.lines[i] for i in chosen]))
-            numbers.append(side.numbers[chosen[0]] if chosen else side.line)
-        sides.append(Side(side.file, side.id, side.line, lines, numbers))
-    return sides[0], sides[1]
-
-
-def _languages(links: list[_Link]) -> tuple[str, str]:
-    """What the alignment calls source and target: English is the target, the other one the source."""
-    names = {name for link in links for name in link.by_language}
-    other = sorted(names - {"english"}) or ["chinese"]
-    return other[0], "english" if "english" in names else other[-1]
+            chosen = [number - 1 for number in link.get(language, []) if 0 < number <= len(side.lines)]
+            new.add(_one_line([side.lines[i] for i in chosen]), side.numbers[chosen[0]] if chosen else side.line)
+        joined.append(new)
+    return joined
 
 
 def _one_line(lines: list[Line]) -> Line:

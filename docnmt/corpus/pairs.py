@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
-from docnmt.base.errors import BadInput
-from docnmt.base.lines import InputFile, find_flaw
-from docnmt.corpus.rows import Reading, Row, documents_from_rows
-from docnmt.document import GAP, ParallelDocument
+from docnmt.base.lines import InputFile
+from docnmt.corpus.rows import Reading, Row, rows_at
+from docnmt.document import GAP
 from docnmt.documents.segment import FileText, Segment, kind_of, read_document
 from docnmt.documents.subtitles import Subtitles
 from docnmt.text.sentences import split
@@ -30,17 +29,6 @@ def sentence_pairs(source: str, target: str, languages: tuple[str, str]) -> list
     return list(zip(*sides, strict=True))
 
 
-def good_rows(pairs: list[Pair], line: int | None, document: str, file: str, reading: Reading) -> Iterator[Row]:
-    """Rows of pairs that were read at one line, if there are lines; what is unfit as a sentence is reported."""
-    for source, target in pairs:
-        if flaw := find_flaw(source, reading.limit) or find_flaw(target, reading.limit):
-            reading.flaw(flaw, file=file, document=document, line=line)
-        elif source and target:
-            yield line or 0, document, source, target
-        else:
-            yield line or 0, document, GAP, GAP
-
-
 # ---- Two subtitles of one film, aligned by when things are said ----
 
 # Two sentences belong together if they are shown together for this share of the time of the shorter one.
@@ -59,20 +47,15 @@ class _Said:
     line: int
 
 
-@dataclass(slots=True)
-class _Block:
-    """What is said on both sides in a stretch of time."""
-
-    source: list[_Said] = field(default_factory=list)
-    target: list[_Said] = field(default_factory=list)
+_Block = tuple[list[_Said], list[_Said]]  # what is said on both sides in a stretch of time
 
 
 def timed_pairs(
     left: Subtitles, right: Subtitles, source: InputFile, target: InputFile, reading: Reading
 ) -> Iterator[Pair]:
     """The pairs, in order; what is said on one side only, or cannot be told apart, is a gap."""
-    blocks = _blocks(_said(left), _said(right))
-    alone = [block.source[0] for block in blocks if block.source and not block.target]
+    blocks = _blocks((_said(left), _said(right)))
+    alone = [ours[0] for ours, theirs in blocks if ours and not theirs]
     if len(alone) > (1 - _ENOUGH) * len(left.segments):
         first = alone[0]
         problem = (
@@ -80,7 +63,7 @@ def timed_pairs(
             f"the first, at {_clock(first.start)}: {first.text[:60]!r}"
         )
         remedy = "Take subtitles of the same version of the film, or shift the timings of one of them."
-        reading.on_bad(BadInput("unequal sides", problem, remedy, file=source.name, line=first.line))
+        reading.bad("unequal sides", problem, file=source.name, line=first.line, remedy=remedy)
         return
     for block in blocks:
         yield from _pairs(block, reading.languages)
@@ -95,27 +78,18 @@ def _said(subtitles: Subtitles) -> list[_Said]:
     return sorted(said, key=lambda one: one.start)
 
 
-def _blocks(left: list[_Said], right: list[_Said]) -> list[_Block]:
+def _blocks(sides: _Block) -> list[_Block]:
     """Stretches of time between which nothing on one side belongs to something on the other."""
+    waiting = tuple(side[::-1] for side in sides)  # the next of each side comes last
     blocks: list[_Block] = []
-    i = j = 0
-    while i < len(left) or j < len(right):
-        block = _Block()
-        if j == len(right) or (i < len(left) and left[i].start <= right[j].start):
-            block.source.append(left[i])
-            i += 1
-        else:
-            block.target.append(right[j])
-            j += 1
-        while True:
-            if i < len(left) and any(_together(left[i], other) for other in block.target[-_MOST:]):
-                block.source.append(left[i])
-                i += 1
-            elif j < len(right) and any(_together(other, right[j]) for other in block.source[-_MOST:]):
-                block.target.append(right[j])
-                j += 1
-            else:
-                break
+    while any(waiting):
+        block: _Block = [], []
+        side: int | None = min((k for k in (0, 1) if waiting[k]), key=lambda k: waiting[k][-1].start)
+        while side is not None:
+            block[side].append(waiting[side].pop())
+            near = block[1][-_MOST:], block[0][-_MOST:]
+            belongs = (waiting[k] and any(_together(waiting[k][-1], other) for other in near[k]) for k in (0, 1))
+            side = next((k for k, found in enumerate(belongs) if found), None)
         blocks.append(block)
     return blocks
 
@@ -126,7 +100,7 @@ def _together(one: _Said, other: _Said) -> bool:
 
 
 def _pairs(block: _Block, languages: tuple[str, str]) -> list[Pair]:
-    source, target = ([said.text for said in side] for side in (block.source, block.target))
+    source, target = ([said.text for said in side] for side in block)
     if len(source) == len(target):
         return [
             pair for one, other in zip(source, target, strict=True) for pair in sentence_pairs(one, other, languages)
@@ -164,24 +138,17 @@ def paired_kind(file: str) -> str:
     return "" if kind in _NOT_PAIRED else kind
 
 
-def read_file_pair(source: InputFile, target: InputFile, reading: Reading) -> Iterator[ParallelDocument]:
-    for document in documents_from_rows(_rows(source, target, reading), source.name, reading):
-        if document.filled:
-            yield document
-
-
-def _rows(source: InputFile, target: InputFile, reading: Reading) -> Iterator[Row]:
-    texts = [
+def read_file_pair(source: InputFile, target: InputFile, reading: Reading) -> Iterator[Row]:
+    left, right = (
         read_document(file.content(), file.name.removesuffix(".gz"), (language, ""))
         for file, language in zip((source, target), reading.languages, strict=True)
-    ]
-    left, right = texts
+    )
     if isinstance(left, Subtitles) and isinstance(right, Subtitles):
         pairs = timed_pairs(left, right, source, target, reading)
     else:
         pairs = _segment_pairs(left, right, source, target, reading)
     for pair in pairs:
-        yield from good_rows([pair], None, source.stem, source.name, reading)
+        yield from rows_at(0, source.stem, [pair if all(pair) else (GAP, GAP)], source.name, reading)
 
 
 def _segment_pairs(
@@ -189,7 +156,8 @@ def _segment_pairs(
 ) -> Iterator[Pair]:
     natures = _natures(left, paired_kind(source.name)), _natures(right, paired_kind(target.name))
     if len(left.segments) != len(right.segments) or (all(natures) and natures[0] != natures[1]):
-        reading.on_bad(_parted(left.segments, right.segments, natures, source, target))
+        problem = _difference(left.segments, right.segments, natures, target.name)
+        reading.bad("unequal sides", problem, file=source.name, remedy=_REMEDY)
         return
     for one, other in zip(left.segments, right.segments, strict=True):
         if one.translate and other.translate:
@@ -215,14 +183,11 @@ def _natures(text: FileText, kind: str) -> list[str]:
     return ["list" if _LIST.fullmatch(name) else name for name in natures] if len(natures) == len(hollow) else []
 
 
-def _parted(
-    left: Sequence[Segment],
-    right: Sequence[Segment],
-    natures: tuple[list[str], list[str]],
-    source: InputFile,
-    target: InputFile,
-) -> BadInput:
+def _difference(
+    left: Sequence[Segment], right: Sequence[Segment], natures: tuple[list[str], list[str]], target: str
+) -> str:
     """Names the first place at which the two files are not alike."""
+    equal = len(left) == len(right)  # then it is their nature alone that differs
 
     def alike(at: int) -> bool:
         one, other = left[at].text, right[at].text
@@ -231,10 +196,8 @@ def _parted(
         same_nature = not all(natures) or natures[0][at] == natures[1][at]
         return same_nature and (equal or (same_numbers and longer <= 4 * shorter + 20))
 
-    equal = len(left) == len(right)  # then it is their nature alone that differs
     both = min(len(left), len(right))
     at = next((i for i in range(both) if not alike(i)), both)
     here = [f"{text[at].text[:60]!r}" if at < len(text) else "the end" for text in (left, right)]
-    counts = f"{len(left):,} segments, {'as many' if equal else f'but {len(right):,}'} in {target.name}"
-    problem = f"{counts}; they part at or before segment {at + 1:,}: {here[0]} and {here[1]}"
-    return BadInput("unequal sides", problem, _REMEDY, file=source.name)
+    counts = f"{len(left):,} segments, {'as many' if equal else f'but {len(right):,}'} in {target}"
+    return f"{counts}; they part at or before segment {at + 1:,}: {here[0]} and {here[1]}"

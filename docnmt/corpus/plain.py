@@ -1,33 +1,25 @@
-"""Plain text: two parallel files, documents told by blank lines, an id file or start indices; and `</s>` lines."""
+"""Plain text in two parallel files. Documents: between blank lines, by ids or start indices, or one a line (`</s>`)."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterator
-from itertools import zip_longest
+from collections.abc import Callable, Iterator
+from itertools import count, pairwise, zip_longest
 from pathlib import Path
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.lines import MAX_CHARACTERS, SENTENCES_PER_LINE, Flaw, InputFile, Line, find_flaw
-from docnmt.corpus.rows import (
-    MAX_SENTENCES,
-    MAX_UNDIVIDED,
-    Reading,
-    Row,
-    Side,
-    documents_from_rows,
-    good_sentences,
-    no_boundaries,
-    pair_up,
-    report_pair,
-)
-from docnmt.document import Document, ParallelDocument
+from docnmt.corpus.rows import MAX_SENTENCES, MAX_UNDIVIDED, Reading, Row, Side, no_boundaries, rows_of
 
 SENTENCE_END = "</s>"
 
 
 def _blank(line: Line) -> bool:
     return isinstance(line, str) and not line.strip()
+
+
+# ---- Documents with blank lines between them ----
 
 
 class _Cursor:
@@ -38,6 +30,7 @@ class _Cursor:
         self.number = 0  # of the line read last
         self.documents = 0
         self._lines = file.lines(reading.limit)
+        self._longest = float("inf") if reading.for_scoring else MAX_SENTENCES
         self._returned: deque[Line] = deque()
         self._ended_blank = False  # the document read last ended at a blank line, not with the file
 
@@ -67,10 +60,11 @@ class _Cursor:
         lines: list[Line] = []
         while (line := self.next_line()) is not None and not _blank(line):
             lines.append(line)
-            if len(lines) > MAX_SENTENCES:
+            if len(lines) > self._longest:
                 raise no_boundaries(self.name, len(lines))
         self._ended_blank = line is not None
-        return Side(self.name, f"{self.stem}:{self.documents}", start, lines, range(start, start + len(lines)))
+        name = f"{self.stem}:{self.documents}"
+        return Side(self.name, name, start, lines, [*range(start, start + len(lines))])
 
     def continue_through_blanks(self, side: Side, length: int, only_blanks: bool) -> bool:
         """Takes the blank line that ended `side` for an empty sentence, if the document then ends after `length`.
@@ -85,8 +79,8 @@ class _Cursor:
         end = self.next_line()
         fits = len(side.lines) + len(more) == length and (end is None or _blank(end))
         if fits and not (only_blanks and any(not _blank(line) for line in more)):
-            side.lines.extend(more)
-            side.numbers = range(side.line, side.line + length)
+            side.lines += more
+            side.numbers = [*range(side.line, side.line + length)]
             return True
         self.give_back(more[1:] if end is None else [*more[1:], end])
         return False
@@ -98,28 +92,37 @@ class _Cursor:
         return self.number
 
 
-def read_text(source: InputFile, target: InputFile, reading: Reading) -> Iterator[ParallelDocument]:
+def text_sides(file: InputFile, reading: Reading) -> Iterator[Side]:
+    cursor = _Cursor(file, reading)
+    while side := cursor.next_document():
+        yield side
+
+
+def read_text(source: InputFile, target: InputFile, reading: Reading) -> Iterator[Row]:
     """Two files with blank lines between documents, in the same places on both sides."""
     left, right = _Cursor(source, reading), _Cursor(target, reading)
     alike: bool | None = None  # not known until it matters
     while True:
-        sides = left.next_document(), right.next_document()
-        if sides[0] is None or sides[1] is None:
-            if sides[0] is not sides[1]:
+        ours, theirs = left.next_document(), right.next_document()
+        if ours is None or theirs is None:
+            if ours is not theirs:
                 _unequal_files(left, right, f"{left.stem}:{left.documents}", reading)
             return
-        if len(sides[0].lines) != len(sides[1].lines):
-            alike = _count_documents(source.name) == _count_documents(target.name) if alike is None else alike
-        # Where both files have as many documents, lines of the next one are never taken for this one's.
-        if len(sides[0].lines) != len(sides[1].lines) and not _mend(left, right, sides[0], sides[1], bool(alike)):
-            at_end = left.at_end(), right.at_end()
-            if any(at_end):
-                _unequal_files(left, right, sides[0].id, reading)
+        if len(ours.lines) != len(theirs.lines):
+            if alike is None:
+                alike = _count_documents(source.name) == _count_documents(target.name)
+            # A blank line may be an untranslated sentence, and not the end of a document. Where both files have as
+            # many documents, lines of the next one are never taken for this one's.
+            if len(ours.lines) < len(theirs.lines):
+                mended = left.continue_through_blanks(ours, len(theirs.lines), alike)
+            else:
+                mended = right.continue_through_blanks(theirs, len(ours.lines), alike)
+            if not mended and (left.at_end() or right.at_end()):
+                _unequal_files(left, right, ours.id, reading)
                 return
-        if left.documents == 1 and len(sides[0].lines) > MAX_UNDIVIDED and left.at_end():
-            raise no_boundaries(left.name, len(sides[0].lines))
-        if document := pair_up(sides[0], sides[1], reading):
-            yield document
+        if left.documents == 1 and len(ours.lines) > MAX_UNDIVIDED and left.at_end():
+            raise no_boundaries(left.name, len(ours.lines))
+        yield from rows_of(ours, [theirs], reading)
 
 
 def _count_documents(path: str) -> int:
@@ -131,179 +134,138 @@ def _count_documents(path: str) -> int:
     return documents
 
 
-def _mend(left: _Cursor, right: _Cursor, source: Side, target: Side, only_blanks: bool) -> bool:
-    """Tells a blank line that is an untranslated sentence from one that ends a document too early."""
-    if len(source.lines) < len(target.lines):
-        return left.continue_through_blanks(source, len(target.lines), only_blanks)
-    return right.continue_through_blanks(target, len(source.lines), only_blanks)
-
-
 def _unequal_files(left: _Cursor, right: _Cursor, document: str, reading: Reading) -> None:
     counts = left.total(), right.total()
     problem = f"{counts[0]:,} lines, but {counts[1]:,} in {right.name}"
     reading.bad("unequal sides", problem, file=left.name, document=document, line=min(counts) + 1)
 
 
-def read_text_source(file: InputFile, reading: Reading) -> Iterator[Document]:
-    cursor = _Cursor(file, reading)
-    while side := cursor.next_document():
-        if sentences := good_sentences(side, reading):
-            yield Document(side.id, sentences)
-
-
-def read_sentences(source: InputFile, target: InputFile, reading: Reading) -> Iterator[ParallelDocument]:
-    """Two parallel files, each pair a document of its own named FILE:LINE; lines blank on both sides are left out."""
-    name = Path(source.name).name
-    for number, (left, right) in _parallel_lines(source, target, reading):
-        if isinstance(left, str) and isinstance(right, str) and left.strip() and right.strip():
-            yield ParallelDocument(f"{name}:{number}", (left,), (right,))
-        elif not (_blank(left) and _blank(right)):
-            _report_lines(source, target, left, right, f"{name}:{number}", number, reading)
-
-
-def read_sentences_source(file: InputFile, reading: Reading) -> Iterator[Document]:
-    name = Path(file.name).name
-    for number, line in enumerate(file.lines(reading.limit), 1):
-        if isinstance(line, Flaw):
-            reading.flaw(line, file=file.name, line=number)
-        elif line.strip():
-            yield Document(f"{name}:{number}", (line,))
+# ---- Line by line, with the documents told elsewhere or not at all ----
 
 
 def _parallel_lines(
-    source: InputFile, target: InputFile, reading: Reading, limit: int = 0
-) -> Iterator[tuple[int, tuple[Line, Line]]]:
+    source: InputFile, target: InputFile, limit: int, reading: Reading
+) -> Iterator[tuple[int, Line, Line]]:
     """Lines side by side; where one file ends before the other, both lengths are reported and reading ends."""
-    limit = limit or reading.limit
-    lefts, rights = file_lines = source.lines(limit), target.lines(limit)
-    for number, (left, right) in enumerate(zip_longest(lefts, rights), 1):
+    both = source.lines(limit), target.lines(limit)
+    for number, (left, right) in enumerate(zip_longest(*both), 1):
         if left is not None and right is not None:
-            yield number, (left, right)
+            yield number, left, right
             continue
-        longer = number + sum(1 for lines in file_lines for _ in lines)
+        longer = number + sum(1 for lines in both for _ in lines)
         counts = (number - 1, longer) if left is None else (longer, number - 1)
         problem = f"{counts[0]:,} lines, but {counts[1]:,} in {target.name}"
         reading.bad("unequal sides", problem, file=source.name, line=number)
         return
 
 
-def _report_lines(
-    source: InputFile, target: InputFile, left: Line, right: Line, document: str, number: int, reading: Reading
-) -> None:
-    sides = [Side(file.name, document, number, [], (number,)) for file in (source, target)]
-    report_pair(left, right, sides[0], sides[1], 0, reading)
-
-
-class _IdLines:
-    """The document id of each line, from a file that has one a line."""
-
-    def __init__(self, file: InputFile, reading: Reading):
-        self._lines = file.lines(reading.limit)
-
-    def next_id(self) -> Line | None:
-        return next(self._lines, None)
-
-    def left_over(self) -> bool:
-        return any(not _blank(line) for line in self._lines)
-
-
-class _IdsFromStarts:
-    """The document id of each line, made from the indices at which documents start."""
-
-    def __init__(self, file: InputFile, stem: str, reading: Reading):
-        self._file, self._stem = file, stem
-        self._starts = self._integers(reading)
-        self._next = next(self._starts, None)
-        self._index = self._documents = 0
-        if self._next != 0:
-            raise self._error(f"the first document starts at {self._next}, not at 0")
-
-    def next_id(self) -> Line | None:
-        if self._index == self._next:
-            self._documents += 1
-            self._next = next(self._starts, None)
-            if self._next is not None and self._next <= self._index:
-                raise self._error(f"start {self._next} after start {self._index}")
-        self._index += 1
-        return f"{self._stem}:{self._documents}"
-
-    def left_over(self) -> bool:
-        return self._next is not None
-
-    def _integers(self, reading: Reading) -> Iterator[int]:
-        for line in self._file.lines(reading.limit * SENTENCES_PER_LINE):
-            for word in (line.text if isinstance(line, Flaw) else line).split():
-                if not (word.isascii() and word.isdecimal() and len(word) < 19):
-                    raise self._error(f"{word[:40]!r} is not a line index")
-                yield int(word)
-
-    def _error(self, problem: str) -> DocnmtError:
-        return DocnmtError(
-            f"{self._file.name}: {problem}\n"
-            "  Write the 0-based index of the line each document starts on: 0 first, then ever larger."
+def _pair(
+    source: InputFile, target: InputFile, number: int, left: Line, right: Line, document: str, reading: Reading
+) -> Iterator[Row]:
+    if isinstance(left, str) and isinstance(right, str) and left.strip() and right.strip():
+        yield Row(document, number, left, (right,))
+    else:
+        yield from rows_of(
+            Side(source.name, document, number, [left]), [Side(target.name, document, number, [right])], reading
         )
 
 
-def read_with_ids(source: InputFile, target: InputFile, ids: InputFile, reading: Reading) -> Iterator[ParallelDocument]:
+def sentence_sides(file: InputFile, reading: Reading) -> Iterator[Side]:
+    name = Path(file.name).name
+    for number, line in enumerate(file.lines(reading.limit), 1):
+        if not _blank(line):
+            yield Side(file.name, f"{name}:{number}", number, [line])
+
+
+def read_sentences(source: InputFile, target: InputFile, reading: Reading) -> Iterator[Row]:
+    """Two parallel files, each pair a document of its own named FILE:LINE; lines blank on both sides are left out."""
+    name = Path(source.name).name
+    for number, left, right in _parallel_lines(source, target, reading.limit, reading):
+        if not (_blank(left) and _blank(right)):
+            yield from _pair(source, target, number, left, right, f"{name}:{number}", reading)
+
+
+def read_with_ids(source: InputFile, target: InputFile, file: InputFile, reading: Reading) -> Iterator[Row]:
     """Two parallel files and a third with the document id of each line."""
-    rows = _rows_with_ids(source, target, ids, _IdLines(ids, reading), reading)
-    return documents_from_rows(rows, source.name, reading)
+    ids = file.lines(reading.limit)
+    return _rows_with_ids(source, target, file, ids, lambda _: any(not _blank(line) for line in ids), reading)
 
 
-def read_with_starts(
-    source: InputFile, target: InputFile, starts: InputFile, reading: Reading
-) -> Iterator[ParallelDocument]:
+def read_with_starts(source: InputFile, target: InputFile, file: InputFile, reading: Reading) -> Iterator[Row]:
     """Two parallel files and a third with the index of the line each document starts on."""
-    rows = _rows_with_ids(source, target, starts, _IdsFromStarts(starts, source.stem, reading), reading)
-    return documents_from_rows(rows, source.name, reading)
+    starts = list(_line_indices(file, reading))
+    if starts[:1] != [0]:
+        raise _bad_starts(file, f"the first document starts at {starts[0] if starts else None}, not at 0")
+    for before, start in pairwise(starts):
+        if start <= before:
+            raise _bad_starts(file, f"start {start} after start {before}")
+    ids = (f"{source.stem}:{bisect_right(starts, index)}" for index in count())
+    return _rows_with_ids(source, target, file, ids, lambda lines: starts[-1] >= lines, reading)
+
+
+def _line_indices(file: InputFile, reading: Reading) -> Iterator[int]:
+    for line in file.lines(reading.limit * SENTENCES_PER_LINE):
+        for word in (line.text if isinstance(line, Flaw) else line).split():
+            if not (word.isascii() and word.isdecimal() and len(word) < 19):
+                raise _bad_starts(file, f"{word[:40]!r} is not a line index")
+            yield int(word)
+
+
+def _bad_starts(file: InputFile, problem: str) -> DocnmtError:
+    return DocnmtError(
+        f"{file.name}: {problem}\n"
+        "  Write the 0-based index of the line each document starts on: 0 first, then ever larger."
+    )
 
 
 def _rows_with_ids(
-    source: InputFile, target: InputFile, id_file: InputFile, ids: _IdLines | _IdsFromStarts, reading: Reading
+    source: InputFile,
+    target: InputFile,
+    id_file: InputFile,
+    ids: Iterator[Line],
+    has_more: Callable[[int], bool],
+    reading: Reading,
 ) -> Iterator[Row]:
+    """`has_more` tells, after so many lines, whether documents are named for which there are none."""
     number = 0
-    for number, (left, right) in _parallel_lines(source, target, reading):
-        name = ids.next_id()
+    for number, left, right in _parallel_lines(source, target, reading.limit, reading):
+        name = next(ids, None)
         if name is None:
             problem = f"{number - 1:,} lines, but there are more in {source.name}"
             reading.bad("unequal sides", problem, file=id_file.name, line=number)
             return
         if isinstance(name, Flaw):
             reading.flaw(name, file=id_file.name, line=number)
-        elif not name.strip():
-            # Blank in all three files: a blank line between documents, which the ids make needless.
-            if not (_blank(left) and _blank(right)):
-                reading.bad("unknown document", "no document id", file=id_file.name, line=number)
-        elif isinstance(left, str) and isinstance(right, str) and left.strip() and right.strip():
-            yield number, name.strip(), left, right
-        else:
-            _report_lines(source, target, left, right, name.strip(), number, reading)
-    if ids.left_over():
+        elif name.strip():
+            yield from _pair(source, target, number, left, right, name.strip(), reading)
+        # Blank in all three files: a blank line between documents, which the ids make needless.
+        elif not (_blank(left) and _blank(right)):
+            reading.bad("unknown document", "no document id", file=id_file.name, line=number)
+    if has_more(number):
         problem = f"names documents after the {number:,} lines of {source.name}"
         reading.bad("unequal sides", problem, file=id_file.name, line=number + 1)
 
 
-def read_document_lines(source: InputFile, target: InputFile, reading: Reading) -> Iterator[ParallelDocument]:
-    """A document a line, `</s>` between its sentences, on both sides."""
-    for number, (left, right) in _parallel_lines(source, target, reading, reading.limit * SENTENCES_PER_LINE):
+# ---- A document a line, `</s>` between its sentences ----
+
+
+def document_line_sides(file: InputFile, reading: Reading) -> Iterator[Side]:
+    for number, line in enumerate(file.lines(reading.limit * SENTENCES_PER_LINE), 1):
+        if not _blank(line):
+            yield _side_of_line(file, file.stem, line, number, reading)
+
+
+def read_document_lines(source: InputFile, target: InputFile, reading: Reading) -> Iterator[Row]:
+    for number, left, right in _parallel_lines(source, target, reading.limit * SENTENCES_PER_LINE, reading):
         if _blank(left) and _blank(right):
             continue
-        if isinstance(left, Flaw) or isinstance(right, Flaw):
-            _report_lines(source, target, left, right, f"{source.stem}:{number}", number, reading)
-            continue
-        source_side = _side_of_line(source, source.stem, left, number, reading)
-        target_side = _side_of_line(target, source.stem, right, number, reading)
-        if document := pair_up(source_side, target_side, reading):
-            yield document
-
-
-def read_document_lines_source(file: InputFile, reading: Reading) -> Iterator[Document]:
-    for number, line in enumerate(file.lines(reading.limit * SENTENCES_PER_LINE), 1):
-        if _blank(line):
-            continue
-        side = _side_of_line(file, file.stem, line, number, reading)
-        if sentences := good_sentences(side, reading):
-            yield Document(side.id, sentences)
+        sides = [
+            _side_of_line(file, source.stem, line, number, reading) for file, line in ((source, left), (target, right))
+        ]
+        if isinstance(left, Flaw) or isinstance(right, Flaw):  # then nothing is known of how many sentences there are
+            for side in sides:
+                side.lines = side.lines[:1]
+        yield from rows_of(sides[0], sides[1:], reading)
 
 
 def _side_of_line(file: InputFile, stem: str, line: Line, number: int, reading: Reading) -> Side:
@@ -312,4 +274,4 @@ def _side_of_line(file: InputFile, stem: str, line: Line, number: int, reading: 
     else:
         pieces = [piece.strip() for piece in line.rstrip().removesuffix(SENTENCE_END).split(SENTENCE_END)]
         sentences = [find_flaw(piece, reading.limit) or piece for piece in pieces]
-    return Side(file.name, f"{stem}:{number}", number, sentences, [number] * len(sentences))
+    return Side(file.name, f"{stem}:{number}", number, sentences)

@@ -5,76 +5,56 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 from docnmt.base.errors import DocnmtError, OnBad, raise_bad
 from docnmt.base.lines import MAX_CHARACTERS, STDIN, CorpusFiles, InputFile
-from docnmt.corpus import ldc, tabular
-from docnmt.corpus import memories as po
-from docnmt.corpus import memories as tmx
-from docnmt.corpus import memories as xliff
-from docnmt.corpus import pairs as file_pairs
-from docnmt.corpus import plain as text
-from docnmt.corpus import sgml as markup
-from docnmt.corpus.rows import Reading
+from docnmt.corpus import ldc, memories, pairs, plain, sgml, tabular
+from docnmt.corpus.rows import Reading, Row, Side, Want, documents_of, rows_of, translated_documents, unique_documents
 from docnmt.document import Document, ParallelDocument
 
 _T = TypeVar("_T")
-_OneFileReader = Callable[[InputFile, Reading], Iterator[ParallelDocument]]
-_TwoFileReader = Callable[[InputFile, InputFile, Reading], Iterator[ParallelDocument]]
-_SourceReader = Callable[[InputFile, Reading], Iterator[Document]]
 
 # Both sides in one file (`path`).
-_ONE_FILE: dict[str, _OneFileReader] = {
+_ONE_FILE: dict[str, Callable[[InputFile, Reading], Iterator[Row]]] = {
     "tsv": tabular.read_tsv,
     "bars": tabular.read_bars,
     "jsonl": tabular.read_jsonl,
-    "wmt-xml": markup.read_wmt_xml,
-    "tmx": tmx.read_tmx,
-    "xliff": xliff.read_xliff,
-    "po": po.read_po,
+    "wmt-xml": sgml.read_wmt_xml,
+    "tmx": memories.read_tmx,
+    "xliff": memories.read_xliff,
+    "po": memories.read_po,
 }
 # A file a side (`source` and `target`).
-_TWO_FILES: dict[str, _TwoFileReader] = {
-    "text": text.read_text,
-    "sentences": text.read_sentences,
-    "lines": text.read_document_lines,
-    "nist-sgml": markup.read_sets,
-    "iwslt-xml": markup.read_sets,
-    "iwslt-tags": markup.read_talks,
-    "files": file_pairs.read_file_pair,
+_TWO_FILES: dict[str, Callable[[InputFile, InputFile, Reading], Iterator[Row]]] = {
+    "text": plain.read_text,
+    "sentences": plain.read_sentences,
+    "lines": plain.read_document_lines,
+    "nist-sgml": sgml.read_sets,
+    "iwslt-xml": sgml.read_sets,
+    "iwslt-tags": sgml.read_talks,
+    "files": pairs.read_file_pair,
 }
+# One of these two files alone.
+_ONE_SIDE: dict[str, Callable[[InputFile, Reading], Iterator[Side]]] = {
+    "text": plain.text_sides,
+    "sentences": plain.sentence_sides,
+    "lines": plain.document_line_sides,
+    "nist-sgml": sgml.set_sides,
+    "iwslt-xml": sgml.set_sides,
+    "iwslt-tags": sgml.talk_sides,
+}
+_SOURCE_ALONE = (*_ONE_SIDE, "wmt-xml", "tsv", "bars", "jsonl")
+_PARTLY_TRANSLATED = ("xliff", "po", "files")
 RELEASE = "ldc"  # two folders
 FORMATS: tuple[str, ...] = (*_TWO_FILES, *_ONE_FILE, RELEASE)
-
-
-def _only_source(read: _OneFileReader) -> _SourceReader:
-    def read_sources(file: InputFile, reading: Reading) -> Iterator[Document]:
-        return (Document(document.id, document.source) for document in read(file, reading))
-
-    return read_sources
-
-
-_SOURCE: dict[str, _SourceReader] = {
-    "text": text.read_text_source,
-    "sentences": text.read_sentences_source,
-    "lines": text.read_document_lines_source,
-    "nist-sgml": markup.read_set_source,
-    "iwslt-xml": markup.read_set_source,
-    "iwslt-tags": markup.read_talks_source,
-    "wmt-xml": markup.read_wmt_xml_source,
-    "tsv": _only_source(tabular.read_tsv),
-    "bars": _only_source(tabular.read_bars),
-    "jsonl": _only_source(tabular.read_jsonl),
-}
 
 # How many lines at the beginning of a file must agree for it to count as columns.
 _SAMPLE = 20
 _CATALOGUE = re.compile(
     r'^msgid[ \t]+"[^\n]*"[ \t\r]*\n(?:"[^\n]*\n|msgid_plural[^\n]*\n)*msgstr(?:\[0\])?[ \t]+"', re.MULTILINE
 )
-_MARKUP = re.compile(r"<(tmx|xliff|dataset|mteval|srcset|refset|tstset|doc|url|talkid|keywords)\b", re.IGNORECASE)
 _MARKUP_FORMATS = {
     "tmx": "tmx",
     "xliff": "xliff",
@@ -87,6 +67,7 @@ _MARKUP_FORMATS = {
     "talkid": "iwslt-tags",
     "keywords": "iwslt-tags",
 }
+_MARKUP = re.compile(rf"<({'|'.join(_MARKUP_FORMATS)}|doc)\b", re.IGNORECASE)
 
 
 def read_corpus(
@@ -95,23 +76,24 @@ def read_corpus(
     languages: tuple[str, str] = ("", ""),
     on_bad: OnBad = raise_bad,
     limit: int = MAX_CHARACTERS,
+    sentence_level: bool = False,
 ) -> Iterator[ParallelDocument]:
-    """The documents of a corpus, one at a time."""
-    return _read(files, Reading(languages, on_bad, limit))
+    """The documents of a corpus, one at a time. At sentence level plain parallel files and memories without document
+    marks give each pair as a document of its own, so memory stays flat however long they are."""
+    # Where the sides are swapped, languages are met the other way round, too.
+    reading = Reading(languages[::-1] if files.swap else languages, on_bad, limit, sentence_level=sentence_level)
+    with ExitStack() as stack:
+        documents = documents_of(_rows(files, reading, stack))
+        if files.swap:
+            documents = (ParallelDocument(d.id, d.target, d.source) for d in documents)
+        if files.only:
+            prefixes = tuple(prefix.strip() for prefix in files.only.split(",") if prefix.strip())
+            documents = (d for d in documents if d.id.startswith(prefixes))
+        where = f"{files} (only = {files.only!r})" if files.only else str(files)
+        yield from _at_least_one(documents, where)
 
 
-def read_pairs(
-    files: CorpusFiles,
-    *,
-    languages: tuple[str, str] = ("", ""),
-    on_bad: OnBad = raise_bad,
-    limit: int = MAX_CHARACTERS,
-) -> Iterator[ParallelDocument]:
-    """A sentence-level corpus: as `read_corpus`, but plain parallel files give each pair as a document of its own.
-
-    So memory stays flat however long files without document marks are.
-    """
-    return _read(files, Reading(languages, on_bad, limit, pairs=True))
+read_pairs = partial(read_corpus, sentence_level=True)
 
 
 def read_source(
@@ -123,62 +105,52 @@ def read_source(
     limit: int = MAX_CHARACTERS,
 ) -> Iterator[Document]:
     """The source side alone, from a file or from standard input (`-`)."""
-    _check_format(format, tuple(_SOURCE), path)
-    reading = Reading((language, ""), on_bad, limit, source_only=True)
+    _check_format(format, _SOURCE_ALONE, path)
+    reading = Reading((language, ""), on_bad, limit, Want.SOURCE)
     with InputFile(path) as file:
         name = format or source_format(file)
-        if name not in _SOURCE:
-            raise DocnmtError(f"{path}: {name} is not read for its source side alone\n  Use one of {_listed(_SOURCE)}.")
-        yield from _at_least_one(_SOURCE[name](file, reading), path)
+        if name not in _SOURCE_ALONE:
+            formats = ", ".join(_SOURCE_ALONE)
+            raise DocnmtError(f"{path}: {name} is not read for its source side alone\n  Use one of {formats}.")
+        documents = documents_of(_rows_of_file(file, name, reading))
+        yield from _at_least_one((Document(document.id, document.source) for document in documents), path)
 
 
-def detect_source_format(path: str) -> str:
-    """The format of a file with the source side; standard input is taken as plain text."""
-    if path == STDIN:
-        return "text"
+def read_rows(path: str, want: Want, language: str = "") -> list[Row]:
+    """The references or translations of a file in a format that names documents, or of plain text; `language` is
+    theirs. What cannot be used is an error."""
+    reading = Reading(("", language), want=want)
     with InputFile(path) as file:
-        return source_format(file)
+        return list(_rows_of_file(file, scored_format(file), reading))
 
 
-def detect_format(files: CorpusFiles) -> str:
-    """The format of a corpus, by how its files begin."""
-    if ldc.is_release(files.source, files.target):
-        return RELEASE
-    with ExitStack() as stack:
-        return _format_of(files, _open_sides(files, stack))
-
-
-def _read(files: CorpusFiles, reading: Reading) -> Iterator[ParallelDocument]:
-    with ExitStack() as stack:
-        if files.swap:
-            # Languages are then met the other way round, too.
-            reading = replace(reading, languages=(reading.languages[1], reading.languages[0]))
-        if ldc.is_release(files.source, files.target):
-            documents = ldc.read_release(files.source, files.target, files.encoding, reading)
-        else:
-            sides = _open_sides(files, stack)
-            documents = _documents(files, _format_of(files, sides), sides, reading, stack)
-        if files.swap:
-            documents = (ParallelDocument(d.id, d.target, d.source) for d in documents)
-        if files.only:
-            prefixes = tuple(prefix.strip() for prefix in files.only.split(",") if prefix.strip())
-            documents = (d for d in documents if d.id.startswith(prefixes))
-        where = f"{files} (only = {files.only!r})" if files.only else str(files)
-        yield from _at_least_one(documents, where)
-
-
-def _documents(
-    files: CorpusFiles, name: str, sides: Sequence[InputFile], reading: Reading, stack: ExitStack
-) -> Iterator[ParallelDocument]:
+def _rows_of_file(file: InputFile, name: str, reading: Reading) -> Iterator[Row]:
+    """The rows of one file where it is all that is read."""
     if name in _ONE_FILE:
-        return _ONE_FILE[name](sides[0], reading)
-    if files.document_ids:
-        return text.read_with_ids(sides[0], sides[1], stack.enter_context(InputFile(files.document_ids)), reading)
-    if files.document_starts:
-        return text.read_with_starts(sides[0], sides[1], stack.enter_context(InputFile(files.document_starts)), reading)
-    if name == "text" and reading.pairs:
-        name = "sentences"
-    return _TWO_FILES[name](sides[0], sides[1], reading)
+        return unique_documents(_ONE_FILE[name](file, reading), file.name, reading)
+    if reading.for_scoring and name in ("nist-sgml", "iwslt-xml"):
+        return sgml.read_set_translations(file, reading)
+    sides = _ONE_SIDE[name](file, reading)
+    if reading.for_scoring:
+        return (row for side in sides for row in rows_of(None, [side], reading))
+    return (row for side in sides for row in rows_of(side, [], reading))
+
+
+def _rows(files: CorpusFiles, reading: Reading, stack: ExitStack) -> Iterator[Row]:
+    if ldc.is_release(files.source, files.target):
+        return ldc.read_release(files.source, files.target, files.encoding, reading)
+    sides = _open_sides(files, stack)
+    name = _format_of(files, sides)
+    if name in _ONE_FILE:
+        rows = _rows_of_file(sides[0], name, reading)
+    elif told := files.document_ids or files.document_starts:
+        read = plain.read_with_ids if files.document_ids else plain.read_with_starts
+        marks = stack.enter_context(InputFile(told))
+        rows = unique_documents(read(sides[0], sides[1], marks, reading), sides[0].name, reading)
+    else:
+        read_two = _TWO_FILES["sentences" if name == "text" and reading.sentence_level else name]
+        rows = read_two(sides[0], sides[1], reading)
+    return translated_documents(rows) if name in _PARTLY_TRANSLATED else rows
 
 
 def _at_least_one(documents: Iterator[_T], name: str) -> Iterator[_T]:
@@ -194,6 +166,24 @@ def _no_documents(name: str) -> DocnmtError:
     return DocnmtError(
         f"{name}: no documents\n  The corpus is empty, or nothing in it could be used: see what was skipped."
     )
+
+
+# ---- Which format it is, by how files begin ----
+
+
+def detect_format(files: CorpusFiles) -> str:
+    if ldc.is_release(files.source, files.target):
+        return RELEASE
+    with ExitStack() as stack:
+        return _format_of(files, _open_sides(files, stack))
+
+
+def detect_source_format(path: str) -> str:
+    """The format of a file with the source side; standard input is taken as plain text."""
+    if path == STDIN:
+        return "text"
+    with InputFile(path) as file:
+        return source_format(file)
 
 
 def _open_sides(files: CorpusFiles, stack: ExitStack) -> list[InputFile]:
@@ -225,11 +215,7 @@ def _format_of(files: CorpusFiles, sides: Sequence[InputFile]) -> str:
 
 def _check_format(name: str, known: Sequence[str], where: str) -> None:
     if name and name not in known:
-        raise DocnmtError(f"{where}: unknown format {name!r}\n  Use one of {_listed(known)}.")
-
-
-def _listed(names: Sequence[str] | dict[str, _SourceReader]) -> str:
-    return ", ".join(names)
+        raise DocnmtError(f"{where}: unknown format {name!r}\n  Use one of {', '.join(known)}.")
 
 
 def _one_file_format(file: InputFile) -> str:
@@ -253,7 +239,7 @@ def _one_file_format(file: InputFile) -> str:
 
 
 def _two_file_format(files: Sequence[InputFile]) -> str:
-    kinds = [file_pairs.paired_kind(file.name) for file in files]
+    kinds = [pairs.paired_kind(file.name) for file in files]
     if kinds[0] and kinds[0] == kinds[1]:
         return "files"
     heads = [file.head() for file in files]
@@ -265,7 +251,7 @@ def _two_file_format(files: Sequence[InputFile]) -> str:
             f"{files[0].name} and {files[1].name}: are {both[0]}, which has both sides in one file\n"
             "  Name one of them; or, if these are the two sides of a corpus, name the format: --format text."
         )
-    return "lines" if all(text.SENTENCE_END in head for head in heads) else "text"
+    return "lines" if all(plain.SENTENCE_END in head for head in heads) else "text"
 
 
 def _both_sides(head: str) -> str:
@@ -287,7 +273,15 @@ def source_format(file: InputFile) -> str:
     # A tab or two in each line, after something: a document id. Plain text may hold a tab here and there.
     if lines and all(line.count("\t") in (1, 2) and line.partition("\t")[0].strip() for line in lines):
         return "tsv"
-    return "lines" if text.SENTENCE_END in head else "text"
+    return "lines" if plain.SENTENCE_END in head else "text"
+
+
+def scored_format(file: InputFile) -> str:
+    """The format of references or translations."""
+    name = source_format(file)
+    lines = file.head().splitlines()
+    # One bad row does not make columns plain text: then each row would be taken for a translation.
+    return "tsv" if name == "text" and 2 * sum("\t" in line for line in lines) > len(lines) else name
 
 
 def _first_lines(head: str) -> list[str]:

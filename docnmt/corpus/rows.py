@@ -1,4 +1,4 @@
-"""Rows of a corpus: from checked lines to documents, which every reader shares, and back to files."""
+"""Rows, which every reader yields: a sentence and its translations. Rows become documents; documents are written."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import gzip
 import json
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import Enum
+from itertools import groupby
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, NamedTuple, cast
 
 from docnmt.base.errors import BadInput, DocnmtError, OnBad, SkipBad, raise_bad
 from docnmt.base.files import write_atomically
 from docnmt.base.lines import MAX_CHARACTERS, Flaw, Line, find_flaw
 from docnmt.document import GAP, ParallelDocument
-
-# ---- From checked lines to documents: what every reader shares ----
 
 # Parallel text without any mark of documents is taken as one document up to this many sentences.
 MAX_UNDIVIDED = 2_000
@@ -27,7 +27,7 @@ _REMEDIES = {
     "empty side": "Give the sentence its translation, or remove the pair (empty both sides for a gap).",
     "unknown document": "Give every sentence a document id, the same on both sides.",
     "repeated document": "Sort the file so that a document's lines are together, or rename one of the two.",
-    "bad columns": "Write document id, source and target, in this order, with one separator between them.",
+    "bad columns": "Give every row the same columns, with one separator between them: document id, source, target.",
     "bad JSON": 'Write one object a line: {"id": "...", "source": ["..."], "target": ["..."]}.',
     "bad markup": "Mend the file at this place, or export it again.",
     "entity declaration": "Remove it: entities other than the built-in ones are refused, as they can fill the memory.",
@@ -37,29 +37,53 @@ _REMEDIES = {
 }
 
 
+class Row(NamedTuple):
+    """A sentence of a file and where it stands."""
+
+    document: str
+    line: int | None
+    source: str | None  # None where the file has translations alone
+    targets: tuple[str, ...]  # one; several references; none where the source alone is read
+
+
+class Want(Enum):
+    """What a file is read for."""
+
+    PAIRS = "pairs"  # a corpus: a sentence is of use only with its translation
+    SOURCE = "source"
+    REFERENCES = "references"  # all of them; the source where the file has it
+    TRANSLATIONS = "translations"  # likewise; one may be empty, as a system may say nothing, and is scored as such
+
+
 class LeaveGaps(SkipBad):
     """As SkipBad, but a bad pair whose document is known leaves a gap in it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How a corpus is read, handed to every reader."""
+    """How files are read, handed to every reader."""
 
     languages: tuple[str, str] = ("", "")
     on_bad: OnBad = raise_bad
     limit: int = MAX_CHARACTERS
-    source_only: bool = False  # targets are not asked for and come out as empty strings
-    pairs: bool = False  # sentence-level: what has no document marks is one document a pair
+    want: Want = Want.PAIRS
+    sentence_level: bool = False  # what has no document marks is one document a pair
 
     @property
     def leaves_gaps(self) -> bool:
         return isinstance(self.on_bad, LeaveGaps)
 
-    def bad(self, kind: str, problem: str, *, file: str, document: str = "", line: int | None = None) -> None:
-        self.on_bad(BadInput(kind, problem, _REMEDIES[kind], file=file, document=document, line=line))
+    @property
+    def for_scoring(self) -> bool:
+        return self.want in (Want.REFERENCES, Want.TRANSLATIONS)
+
+    def bad(
+        self, kind: str, problem: str, *, file: str, document: str = "", line: int | None = None, remedy: str = ""
+    ) -> None:
+        self.on_bad(BadInput(kind, problem, remedy or _REMEDIES[kind], file=file, document=document, line=line))
 
     def flaw(self, flaw: Flaw, *, file: str, document: str = "", line: int | None = None) -> None:
-        self.on_bad(BadInput(flaw.kind, flaw.problem, flaw.remedy, file=file, document=document, line=line))
+        self.bad(flaw.kind, flaw.problem, file=file, document=document, line=line, remedy=flaw.remedy)
 
 
 def no_boundaries(file: str, sentences: int) -> BadInput:
@@ -68,109 +92,116 @@ def no_boundaries(file: str, sentences: int) -> BadInput:
     return BadInput(kind, f"no document boundaries in {sentences:,} sentences", _REMEDIES[kind], file=file)
 
 
-class SeenIds:
-    """The document ids met so far, kept as hashes so that millions of them fit."""
-
-    def __init__(self) -> None:
-        self._hashes: set[int] = set()
-
-    def add(self, name: str) -> bool:
-        """Whether `name` is new."""
-        known = len(self._hashes)
-        self._hashes.add(hash(name))
-        return len(self._hashes) > known
-
-
-# Line, document id, source, target: a good pair on its way into a document.
-Row = tuple[int, str, str, str]
-
-
-def documents_from_rows(rows: Iterator[Row], file: str, reading: Reading) -> Iterator[ParallelDocument]:
-    """Consecutive rows of one id are a document; an id that comes again later is refused."""
-    seen = SeenIds()
-    current: str | None = None
-    fresh = True
-    sources: list[str] = []
-    targets: list[str] = []
-    for line, document, source, target in rows:
-        if document != current:
-            if sources and current is not None:
-                yield ParallelDocument(current, tuple(sources), tuple(targets))
-                sources, targets = [], []
-            current, fresh = document, seen.add(document)
-            if not fresh:
-                problem = "this document was already read, with others in between"
-                reading.bad("repeated document", problem, file=file, document=document, line=line)
-        if fresh:
-            sources.append(source)
-            targets.append(target)
-    if sources and current is not None:
-        yield ParallelDocument(current, tuple(sources), tuple(targets))
+# ---- From the sides of a document to rows ----
 
 
 @dataclass(slots=True)
 class Side:
-    """One side of one document: its lines, good or bad, and where each stands in its file."""
+    """One language of one document: its lines, good or bad, and where each stands in its file."""
 
     file: str
     id: str
-    line: int
-    lines: list[Line]
-    numbers: Sequence[int]
+    line: int  # where it begins; 0 in files without lines
+    lines: list[Line] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)  # of the lines; empty where all stand on `line`
+
+    def add(self, line: Line, number: int) -> None:
+        self.lines.append(line)
+        self.numbers.append(number)
+
+    def place(self, position: int) -> int | None:
+        return self.numbers[position] if self.numbers else self.line or None
+
+    def bad(self, kind: str, problem: str, reading: Reading) -> None:
+        """Reports what is wrong with the document as a whole."""
+        reading.bad(kind, problem, file=self.file, document=self.id, line=self.line)
 
 
-def pair_up(
-    source: Side, target: Side, reading: Reading, gaps: Container[int] = frozenset()
-) -> ParallelDocument | None:
-    """The document of two sides; None where nothing good is left of it. `gaps` are places known to have no pair."""
-    if len(source.lines) != len(target.lines):
-        reading.bad(
-            "unequal sides",
-            f"{len(source.lines):,} source sentences but {len(target.lines):,} target sentences "
-            f"(from line {target.line} of {target.file})",
-            file=source.file,
-            document=source.id,
-            line=source.line,
-        )
-        return None
-    sources: list[str] = []
-    targets: list[str] = []
-    for position, (left, right) in enumerate(zip(source.lines, target.lines, strict=True)):
-        if position in gaps:
-            sources.append(GAP)
-            targets.append(GAP)
-        elif isinstance(left, str) and isinstance(right, str) and left.strip() and right.strip():
-            sources.append(left)
-            targets.append(right)
-        else:
-            report_pair(left, right, source, target, position, reading)
-            if reading.leaves_gaps:
-                sources.append(GAP)
-                targets.append(GAP)
-    return ParallelDocument(source.id, tuple(sources), tuple(targets)) if sources else None
-
-
-def report_pair(left: Line, right: Line, source: Side, target: Side, position: int, reading: Reading) -> None:
-    """Says what is wrong with a pair that cannot be used, once, at the first side where it shows."""
-    for text, side in ((left, source), (right, target)):
-        if isinstance(text, Flaw):
-            reading.flaw(text, file=side.file, document=source.id, line=side.numbers[position])
+def rows_of(
+    source: Side | None, targets: Sequence[Side], reading: Reading, gaps: Container[int] = frozenset()
+) -> Iterator[Row]:
+    """The rows of a document; what cannot be used is reported. `gaps` are positions known to hold no pair."""
+    sides = [*([source] if source else ()), *targets]
+    first = sides[0]
+    for other in sides[1:]:
+        if len(other.lines) != len(first.lines):
+            ours, theirs = f"{len(first.lines):,}", f"{len(other.lines):,}"
+            problem = f"{ours} sentences in one translation but {theirs} in another"
+            if source:
+                problem = f"{ours} source sentences but {theirs} target sentences"
+            problem += f" (from line {other.line} of {other.file})"
+            first.bad("unequal sides", problem, reading)
             return
-    side = target if isinstance(left, str) and left.strip() else source
-    both = " on both sides" if side is source and isinstance(right, str) and not right.strip() else ""
-    problem = f"an empty sentence{both}"
-    reading.bad("empty side", problem, file=side.file, document=source.id, line=side.numbers[position])
+    located = targets[0] if targets else first
+    for position in range(len(first.lines)):
+        texts = _usable(sides, position, reading, position in gaps)
+        if texts:
+            own = texts[1:] if source else texts
+            yield Row(first.id, located.place(position), texts[0] if source else None, tuple(own))
 
 
-def good_sentences(side: Side, reading: Reading) -> tuple[str, ...]:
-    """The sentences of a side read for itself, empty ones too: they have empty translations. Bad ones are reported."""
-    good: list[str] = []
-    for text, line in zip(side.lines, side.numbers, strict=True):
+def _usable(sides: Sequence[Side], position: int, reading: Reading, is_gap: bool) -> list[str]:
+    """The texts at one position of all sides, as they go into a row; none where it is bad and leaves no gap."""
+    gap = [GAP] * len(sides)
+    if is_gap:
+        return gap
+    texts: list[str] = []
+    for side in sides:
+        text = side.lines[position]
         if isinstance(text, Flaw):
-            reading.flaw(text, file=side.file, document=side.id, line=line)
-        else:
-            good.append(text.strip() and text)
-    return tuple(good)
+            reading.flaw(text, file=side.file, document=sides[0].id, line=side.place(position))
+            return gap if reading.leaves_gaps else []
+        texts.append(text.strip() and text)
+    if reading.want is not Want.PAIRS or all(texts):
+        return texts
+    sentence = f"sentence {position + 1:,}" if len(sides[0].lines) > 1 else "the sentence"
+    lacks = "has no translation" if texts[0] else "has no source" if texts[1] else "is empty on both sides"
+    side = sides[1] if texts[0] else sides[0]
+    reading.bad("empty side", f"{sentence} {lacks}", file=side.file, document=sides[0].id, line=side.place(position))
+    return gap if reading.leaves_gaps else []
+
+
+def rows_at(line: int, document: str, pairs: Sequence[Sequence[Line]], file: str, reading: Reading) -> Iterator[Row]:
+    """The rows of sentence pairs that stand at one place of a file; a pair with nothing on both sides is a gap."""
+    checked = ([find_flaw(t, reading.limit) or t if isinstance(t, str) else t for t in pair] for pair in pairs)
+    source, target = (Side(file, document, line, list(side)) for side in zip(*checked, strict=True))
+    return rows_of(source, [target], reading, {i for i, pair in enumerate(pairs) if not any(pair)})
+
+
+# ---- From rows to documents ----
+
+
+def unique_documents(rows: Iterable[Row], file: str, reading: Reading) -> Iterator[Row]:
+    """The rows, without those of a document that had ended: an id that comes again later is reported."""
+    seen: dict[int, int | None] = {}  # the line of each id, by its hash, so that millions of them fit
+    current: str | None = None
+    fresh = True
+    for row in rows:
+        if row.document != current:
+            current, key = row.document, hash(row.document)
+            fresh = key not in seen
+            if fresh:
+                seen[key] = row.line
+            else:
+                problem = f"this document was already read, from line {seen[key]}"
+                reading.bad("repeated document", problem, file=file, document=current, line=row.line)
+        if fresh:
+            yield row
+
+
+def translated_documents(rows: Iterable[Row]) -> Iterator[Row]:
+    """The rows, without those of documents that are nothing but gaps."""
+    for _, own in groupby(rows, key=lambda row: row.document):
+        document = list(own)
+        if any(row.source for row in document):
+            yield from document
+
+
+def documents_of(rows: Iterable[Row]) -> Iterator[ParallelDocument]:
+    """Consecutive rows of one id are a document. Of a source alone, the target side is empty."""
+    for name, own in groupby(rows, key=lambda row: row.document):
+        pairs = [(row.source or GAP, row.targets[0] if row.targets else GAP) for row in own]
+        yield ParallelDocument(name, *map(tuple, zip(*pairs, strict=True)))
 
 
 # ---- Writing parallel documents ----

@@ -4,112 +4,104 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import partial
 
-from docnmt.base.lines import SENTENCES_PER_LINE, Flaw, InputFile, find_flaw
-from docnmt.corpus.rows import Reading, Row, documents_from_rows
-from docnmt.document import GAP, ParallelDocument
+from docnmt.base.lines import SENTENCES_PER_LINE, Flaw, InputFile, Line, find_flaw
+from docnmt.corpus.rows import Reading, Row, Side, Want, rows_at, rows_of
+from docnmt.document import GAP
 
 BARS = "|||"
 
 
-def read_tsv(file: InputFile, reading: Reading) -> Iterator[ParallelDocument]:
-    """`doc_id <TAB> source <TAB> target`; a gap has nothing on both sides. Empty lines are passed over."""
-    return documents_from_rows(_rows(file, reading, "\t"), file.name, reading)
+def _read_columns(file: InputFile, reading: Reading, separator: str) -> Iterator[Row]:
+    """Document id, source and target; a gap has nothing on both sides. Empty lines are passed over.
 
-
-def read_bars(file: InputFile, reading: Reading) -> Iterator[ParallelDocument]:
-    """`doc_id ||| source ||| target`."""
-    return documents_from_rows(_rows(file, reading, BARS), file.name, reading)
-
-
-def _rows(file: InputFile, reading: Reading, separator: str) -> Iterator[Row]:
-    name, source_only = file.name, reading.source_only
-    # Around ||| there are spaces that belong to neither side; a tab stands alone, so spaces beside it are text.
-    spaced = separator == BARS
-    target = ""
+    Where one side is enough, the other's column may be missing: in all rows of translations or in none, as otherwise a
+    source whose translation is missing would pass for one.
+    """
+    # Around ||| there are spaces that belong to neither side; a tab stands alone, so in a corpus spaces beside it are
+    # text. Translations are scored, and spaces around them do not count.
+    strip = separator == BARS or reading.for_scoring
+    allowed = [3] if reading.want is Want.PAIRS else [2, 3]
     for number, line in enumerate(file.lines(reading.limit), 1):
-        if isinstance(line, Flaw):
-            document = line.text.partition(separator)[0].strip()
-            reading.flaw(line, file=name, document=document, line=number)
-            if reading.leaves_gaps and document and separator in line.text:
-                yield number, document, GAP, GAP
-            continue
-        columns = line.split(separator)
-        if spaced:
+        columns = (line.text if isinstance(line, Flaw) else line).split(separator)
+        if strip:
             columns = [column.strip() for column in columns]
-        if len(columns) == 3:
-            document, source, target = columns
-        elif source_only and len(columns) == 2:
-            document, source = columns
-        elif not line.strip():
+        document = columns[0] if columns[1:] else ""
+        if isinstance(line, Flaw):
+            reading.flaw(line, file=file.name, document=document, line=number)
+        elif len(columns) not in allowed:
+            if not line.strip():
+                continue
+            problem = f"{len(columns)} columns where there should be {' or '.join(map(str, allowed))}"
+            reading.bad("bad columns", problem, file=file.name, document=document, line=number)
+        elif not document.strip():
+            reading.bad("unknown document", "no document id", file=file.name, line=number)
+        elif reading.want is Want.SOURCE:
+            yield Row(document, number, columns[1].strip() and columns[1], ())
+            continue
+        elif reading.for_scoring:
+            allowed = [len(columns)]
+            yield Row(document, number, columns[1] if len(columns) == 3 else None, (columns[-1],))
+            continue
+        elif columns[1].strip() and columns[2].strip():  # nearly all rows: the rest is slower
+            yield Row(document, number, columns[1], (columns[2],))
             continue
         else:
-            wanted = "2 or 3" if source_only else "3"
-            problem = f"{len(columns)} columns where there should be {wanted}"
-            document = columns[0] if columns[1:] else ""
-            reading.bad("bad columns", problem, file=name, document=document, line=number)
-            if reading.leaves_gaps and document.strip():
-                yield number, document, GAP, GAP
+            yield from rows_at(number, document, [[column.strip() for column in columns[1:]]], file.name, reading)
             continue
-        if not document.strip():
-            reading.bad("unknown document", "no document id", file=name, line=number)
-        elif source_only:
-            yield number, document, source.strip() and source, ""  # an empty sentence has an empty translation
-        elif source.strip() and target.strip():
-            yield number, document, source, target
-        elif not source.strip() and not target.strip():
-            yield number, document, GAP, GAP
-        else:
-            empty = 3 if source.strip() else 2
-            reading.bad("empty side", f"nothing in column {empty}", file=name, document=document, line=number)
-            if reading.leaves_gaps:
-                yield number, document, GAP, GAP
+        if reading.leaves_gaps and document.strip():
+            yield Row(document, number, GAP, (GAP,))
 
 
-def read_jsonl(file: InputFile, reading: Reading) -> Iterator[ParallelDocument]:
+read_tsv = partial(_read_columns, separator="\t")
+read_bars = partial(_read_columns, separator=BARS)
+
+
+def read_jsonl(file: InputFile, reading: Reading) -> Iterator[Row]:
     """A document a line (lists of sentences) or a sentence pair a line (strings under one document id).
 
     A gap is null, or an empty sentence, on both sides.
     """
-    return documents_from_rows(_json_rows(file, reading), file.name, reading)
-
-
-def _json_rows(file: InputFile, reading: Reading) -> Iterator[Row]:
-    previous = ""
+    previous, read_from = "", 0
     for number, line in enumerate(file.lines(reading.limit * SENTENCES_PER_LINE), 1):
         if isinstance(line, Flaw):
             reading.flaw(line, file=file.name, line=number)
             continue
         if not line.strip():
             continue
-        record = _record(line)
-        if isinstance(record, str):
-            reading.bad("bad JSON", record, file=file.name, line=number)
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            reading.bad("bad JSON", f"not JSON: {error}", file=file.name, line=number)
+            continue
+        if not isinstance(record, dict):
+            reading.bad("bad JSON", "a JSON value that is not an object", file=file.name, line=number)
             continue
         document = _document_id(record)
         if not document:
             reading.bad("unknown document", "no document id", file=file.name, line=number)
             continue
-        whole = isinstance(record.get("source"), list)
-        if whole and document == previous:
-            problem = "this document stands on the line before, too"
+        if document == previous and any(isinstance(record.get(side), list) for side in ("source", "target")):
+            problem = f"this document was already read, from line {read_from}"
             reading.bad("repeated document", problem, file=file.name, document=document, line=number)
             continue
-        previous = document
-        sides = _sides(record, reading.source_only)
-        if isinstance(sides, str):
-            reading.bad("bad JSON", sides, file=file.name, document=document, line=number)
-        else:
-            yield from _good_pairs(sides, document, number, file.name, reading)
-
-
-def _record(line: str) -> dict[str, object] | str:
-    """The object on a line, or what is wrong with it."""
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        return f"not JSON: {error}"
-    return record if isinstance(record, dict) else "a JSON value that is not an object"
+        previous, read_from = document, number
+        sides = {name: _sentences(record.get(name), reading.limit) for name in ("source", "target")}
+        optional = "target" if reading.want is Want.SOURCE else "source" if reading.for_scoring else ""
+        missing = [name for name, lines in sides.items() if lines is None and name != optional]
+        if missing:
+            problem = f"no {missing[0]}: it must be a string or a list of strings"
+            reading.bad("bad JSON", problem, file=file.name, document=document, line=number)
+            continue
+        if reading.want is Want.SOURCE:
+            sides["target"] = None
+        source, target = (
+            None if lines is None else Side(file.name, document, number, lines) for lines in sides.values()
+        )
+        given = [side.lines for side in (source, target) if side]
+        gaps = {position for position, texts in enumerate(zip(*given, strict=False)) if not any(texts)}
+        yield from rows_of(source, [target] if target else [], reading, gaps)
 
 
 def _document_id(record: dict[str, object]) -> str:
@@ -122,37 +114,9 @@ def _document_id(record: dict[str, object]) -> str:
     return ""
 
 
-def _sides(record: dict[str, object], source_only: bool) -> tuple[list[str], list[str]] | str:
-    source, target = _sentences(record.get("source")), _sentences(record.get("target"))
-    if source is None or (target is None and not source_only):
-        return f"no {'source' if source is None else 'target'}: it must be a string or a list of strings"
-    return source, ([""] * len(source) if source_only or target is None else target)
-
-
-def _sentences(value: object) -> list[str] | None:
-    if isinstance(value, str):
-        return [value]
-    if isinstance(value, list) and all(sentence is None or isinstance(sentence, str) for sentence in value):
-        return [sentence or GAP for sentence in value]
-    return None
-
-
-def _good_pairs(
-    sides: tuple[list[str], list[str]], document: str, number: int, name: str, reading: Reading
-) -> Iterator[Row]:
-    sources, targets = sides
-    if len(sources) != len(targets):
-        problem = f"{len(sources):,} source sentences but {len(targets):,} target sentences"
-        reading.bad("unequal sides", problem, file=name, document=document, line=number)
-        return
-    for position, (source, target) in enumerate(zip(sources, targets, strict=True), 1):
-        if flaw := find_flaw(source, reading.limit) or find_flaw(target, reading.limit):
-            reading.flaw(flaw, file=name, document=document, line=number)
-        elif not reading.source_only and bool(source.strip()) != bool(target.strip()):
-            problem = f"sentence {position} is empty on one side"
-            reading.bad("empty side", problem, file=name, document=document, line=number)
-        else:
-            yield number, document, source.strip() and source, target.strip() and target
-            continue
-        if reading.leaves_gaps:
-            yield number, document, GAP, GAP
+def _sentences(value: object, limit: int) -> list[Line] | None:
+    """A string or a list of strings, in which null is a gap."""
+    texts = [value] if isinstance(value, str) else value
+    if not isinstance(texts, list) or not all(text is None or isinstance(text, str) for text in texts):
+        return None
+    return [find_flaw(text, limit) or (text.strip() and text) if text else GAP for text in texts]

@@ -7,7 +7,7 @@ be a wrong score.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
@@ -17,18 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from docnmt.base.errors import BadInput, DocnmtError
-from docnmt.base.lines import MAX_CHARACTERS, STDIN, CorpusFiles, InputFile
-from docnmt.corpus.read import read_corpus, read_source, source_format
-from docnmt.corpus.rows import Reading, Side, good_sentences
-from docnmt.corpus.sgml import Translated, read_set_translations, read_wmt_translations
-from docnmt.evaluation.output_rows import (
-    Row,
-    good_lines,
-    read_jsonl_rows,
-    read_po_rows,
-    read_separated_rows,
-    read_xliff_rows,
-)
+from docnmt.base.lines import MAX_CHARACTERS, STDIN, CorpusFiles, Flaw, InputFile
+from docnmt.corpus.read import read_corpus, read_rows, scored_format
+from docnmt.corpus.rows import Row, Want
 from docnmt.text.words import letters
 
 _REMEDY = "Translate the source of these references again, or name the references that belong to it."
@@ -95,8 +86,8 @@ def read_references(paths: Sequence[str], language: str = "", *, ids: str = "", 
     Of plain text the documents may be told by a file of `ids`, one a line, or of the indices where each `starts`.
     """
     first = _first_references(paths[0], language, ids, starts)
-    texts = {path: _aligned_texts(path, first, language, "refset", "ref") for path in paths[1:]}
-    texts = {paths[0]: list(first.texts), **texts}
+    texts = {path: _aligned_texts(path, first, language, Want.REFERENCES) for path in paths[1:]}
+    texts = {paths[0]: first.texts, **texts}
     files = [path for path, versions in texts.items() for _ in versions]
     found = replace(first, texts=tuple(version for versions in texts.values() for version in versions)).without_gaps()
     if not len(found):
@@ -118,7 +109,7 @@ def read_outputs(paths: Sequence[str], references: References, language: str = "
     """The translations of each file, one for each reference sentence. Systems have the names of their files."""
     outputs = []
     for name, path in zip(_names(paths), paths, strict=True):
-        texts = _aligned_texts(path, references.whole or references, language, "tstset", "hyp")
+        texts = _aligned_texts(path, references.whole or references, language, Want.TRANSLATIONS)
         if len(texts) > 1:
             raise DocnmtError(
                 f"{path}: {len(texts)} translations of each sentence\n  Give each system a file of its own."
@@ -137,12 +128,14 @@ def _names(paths: Sequence[str]) -> list[str]:
 
 
 def _first_references(path: str, language: str, document_ids: str, document_starts: str) -> References:
-    marked = bool(document_ids or document_starts)
-    plain = _format(path) == "text" and not marked
-    if marked:
-        rows = _marked_rows(CorpusFiles("", path, path, document_ids, document_starts))
+    plain = False
+    if document_ids or document_starts:
+        # Both sides are the same file.
+        documents = read_corpus(CorpusFiles("", path, path, document_ids, document_starts))
+        rows = [Row(document.id, None, None, (text,)) for document in documents for text in document.target]
     else:
-        rows = list(_text_rows(path)) if plain else _rows(path, language, "refset", "ref")
+        plain = _format(path) == "text"
+        rows = read_rows(path, Want.REFERENCES, language)
     ids = tuple(dict.fromkeys(row.document for row in rows))
     if not ids:
         raise _no_references(path)
@@ -151,7 +144,7 @@ def _first_references(path: str, language: str, document_ids: str, document_star
     return References(
         ids,
         np.array([places[row.document] for row in rows]),
-        tuple(zip(*_as_many(rows, path), strict=True)),
+        _versions(rows, path),
         sources if len(sources) == len(rows) else None,
         tuple(row.line or 0 for row in rows) if plain else (),
     )
@@ -161,86 +154,36 @@ def _no_references(path: str) -> DocnmtError:
     return DocnmtError(f"{path}: no references\n  Name a file that has them.")
 
 
-def _aligned_texts(path: str, references: References, language: str, sets: str, tag: str) -> list[tuple[str, ...]]:
+def _aligned_texts(path: str, references: References, language: str, want: Want) -> tuple[tuple[str, ...], ...]:
     """The texts of a file, in the order of the references: one, or several where the file has several versions."""
     if _format(path) == "text":
-        return [_aligned_lines(path, references)]
-    rows = _aligned_rows(_rows(path, language, sets, tag), path, references)
+        return (_aligned_lines(path, references),)
+    rows = _aligned_rows(read_rows(path, want, language), path, references)
     _check_sources(rows, path, references.sources)
-    return list(zip(*_as_many(rows, path), strict=True))
+    return _versions(rows, path)
 
 
 def _format(path: str) -> str:
     with InputFile(path) as file:
-        name = source_format(file)
-        lines = file.head().splitlines()
-    # One bad row does not make columns plain text: then each row would be taken for a translation.
-    return "tsv" if name == "text" and 2 * sum("\t" in line for line in lines) > len(lines) else name
+        return scored_format(file)
 
 
-def _as_many(rows: Sequence[Row], path: str) -> list[tuple[str, ...]]:
-    """The texts of each row, of which all rows must have as many."""
+def _versions(rows: Sequence[Row], path: str) -> tuple[tuple[str, ...], ...]:
+    """The translations of all rows, of which each must have as many."""
     for row in rows:
-        if len(row.texts) != len(rows[0].texts):
+        if len(row.targets) != len(rows[0].targets):
             raise BadInput(
                 "unequal sides",
-                f"expected {len(rows[0].texts)} translations, as the first document has, found {len(row.texts)}",
+                f"expected {len(rows[0].targets)} translations, as the first document has, found {len(row.targets)}",
                 "Give every document as many, or leave the others out.",
                 file=path,
                 document=row.document,
                 line=row.line,
             )
-    return [row.texts for row in rows]
+    return tuple(zip(*(row.targets for row in rows), strict=True))
 
 
 # ---- files that name documents ----
-
-
-def _rows(path: str, language: str, sets: str, tag: str) -> list[Row]:
-    """The sentences of a file, document by document."""
-    name = _format(path)
-    if name in ("lines", "iwslt-tags"):
-        return [
-            Row(document.id, None, None, (sentence,))
-            for document in read_source(path, format=name)
-            for sentence in document.sentences
-        ]
-    if name == "tmx":
-        return [
-            Row(document.id, None, source, (target,))
-            for document in read_corpus(CorpusFiles(path, format=name), languages=("", language))
-            for source, target in zip(document.source, document.target, strict=True)
-        ]
-    reading = Reading(("", language))
-    with InputFile(path) as file:
-        if name in ("tsv", "bars"):
-            return list(read_separated_rows(file, "\t" if name == "tsv" else "|||"))
-        if name == "jsonl":
-            return list(read_jsonl_rows(file))
-        if name == "po":
-            return list(read_po_rows(file, finished=tag == "ref"))
-        if name == "xliff":
-            return list(read_xliff_rows(file, reading, finished=tag == "ref"))
-        if name == "wmt-xml":
-            return list(_markup_rows(read_wmt_translations(file, reading, tag), reading))
-        return list(_markup_rows(read_set_translations(file, reading, sets), reading))
-
-
-def _markup_rows(documents: Iterable[Translated], reading: Reading) -> Iterator[Row]:
-    for document in documents:
-        texts = [_sentences(side, len(document.translations[0].lines), reading) for side in document.translations]
-        sources: Iterable[str | None] = [None] * len(texts[0])
-        if document.source:
-            sources = _sentences(document.source, len(texts[0]), reading)
-        lines = document.translations[0].numbers
-        for line, source, versions in zip(lines, sources, zip(*texts, strict=True), strict=True):
-            yield Row(document.id, line, source, versions)
-
-
-def _sentences(side: Side, expected: int, reading: Reading) -> tuple[str, ...]:
-    if len(side.lines) != expected:
-        raise _mismatch(side.file, side.id, side.line, expected, len(side.lines))
-    return good_sentences(side, reading)
 
 
 def _aligned_rows(rows: Sequence[Row], path: str, references: References) -> list[Row]:
@@ -298,22 +241,6 @@ def _mismatch(file: str, document: str, line: int | None, expected: int, found: 
 # ---- plain text ----
 
 
-def _text_rows(path: str) -> Iterator[Row]:
-    """Sentences one a line, with empty lines between documents."""
-    document, between = 0, True
-    with InputFile(path) as file:
-        for number, line in good_lines(file, MAX_CHARACTERS):
-            if line.strip():
-                document += between
-                yield Row(f"{file.stem}:{document}", number, None, (line,))
-            between = not line.strip()
-
-
-def _marked_rows(files: CorpusFiles) -> list[Row]:
-    """Sentences one a line, with another file that tells their documents; both sides are the same file."""
-    return [Row(document.id, None, None, (text,)) for document in read_corpus(files) for text in document.target]
-
-
 def _aligned_lines(path: str, references: References) -> tuple[str, ...]:
     """The lines of plain text that translate the sentences.
 
@@ -322,7 +249,11 @@ def _aligned_lines(path: str, references: References) -> tuple[str, ...]:
     and none at all.
     """
     with InputFile(path) as file:
-        lines = [line for _, line in good_lines(file, MAX_CHARACTERS)]
+        lines = []
+        for number, line in enumerate(file.lines(MAX_CHARACTERS), 1):
+            if isinstance(line, Flaw):
+                raise BadInput(line.kind, line.problem, line.remedy, file=file.name, line=number)
+            lines.append(line)
     count, starts = len(references), _starts(references)
     full = [number for number, line in enumerate(lines, 1) if line.strip()]
     between = [number + 1 + int(document) for number, document in enumerate(references.documents)]

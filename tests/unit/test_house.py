@@ -97,3 +97,16 @@ def test_one_module_says_what_makes_two_trainings_the_same_run():
     """Resuming a run, finding it for a table and using another's all ask training/identity.py: nobody else hashes."""
     hashing = [m for m, s in modules().items() if room(m) in ("training", "experiments") and "hashlib" in imports(s)]
     assert hashing == ["docnmt.training.identity"]
+
+
+def test_a_row_is_defined_once():
+    """Corpora, references and translations have one reader a format: all of them yield `docnmt.corpus.rows.Row`."""
+    defined = [
+        f"{module}.{node.name}"
+        for module, source in modules().items()
+        for node in ast.walk(ast.parse(source))
+        if room(module) in ("documents", "corpus", "data", "decoding", "evaluation")
+        and isinstance(node, ast.ClassDef)
+        and node.name == "Row"
+    ]
+    assert defined == ["docnmt.corpus.rows.Row"]

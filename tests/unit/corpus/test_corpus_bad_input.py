@@ -54,8 +54,8 @@ LONG = "x" * 20_001
 BLANKS = "un\ndeux\n\ntrois\n"
 
 CASES = {
-    "tsv empty source": tsv("empty side", "a\t\ttwo", "a", "nothing in column 2"),
-    "tsv empty target": tsv("empty side", "a\tdeux\t ", "a", "nothing in column 3"),
+    "tsv empty source": tsv("empty side", "a\t\ttwo", "a", "the sentence has no source"),
+    "tsv empty target": tsv("empty side", "a\tdeux\t ", "a", "the sentence has no translation"),
     "tsv bad UTF-8": tsv("bad UTF-8", b"a\tcaf\xe9\tcoffee", "a", "byte 0xE9 at character 6"),
     "tsv NUL": tsv("control character", "a\tx\0y\tz", "a", "U+0000 at character 4"),
     "tsv carriage return": tsv("control character", "a\tx\ry\tz", "a", "U+000D"),

@@ -359,7 +359,7 @@ MISFITS = {
     ),
     "versions of other lengths": (
         sgml("refset", SAID, "A") + sgml("refset", CUT, "B"),
-        r"document court: expected 3 sentences, found 2",
+        r"document court: 3 sentences in one translation but 2 in another \(from line \d+ of .*out\)",
     ),
     "a dataset without translations": (wmt(("src", SOURCES), ("ref", TARGETS)), r"document court: no <hyp>"),
     "a wrong number of columns": (
@@ -384,7 +384,7 @@ MISFITS = {
     "JSON without translation": ('{"id": "court", "source": ["x"]}\n', r"line 1, document court: no target"),
     "JSON of unequal sides": (
         '{"id": "court", "source": ["x"], "target": []}\n',
-        r"1 source sentences but 0 translations",
+        r"1 source sentences but 0 target sentences",
     ),
     "JSON of a document twice": (jsonl(SOURCES, SAID) * 2, r"line 3, document court: .*already read, from line 1"),
     "sentences in another order": (
