@@ -84,38 +84,6 @@ def run_corpus_demo(options: argparse.Namespace) -> None:
 
 
 def run_corpus_inspect(options: argparse.Namespace) -> None:
-    from rich.console import Console
-
-    from docnmt.base.errors import SkipBad, raise_bad
-    from docnmt.base.files import write_json
-    from docnmt.base.progress import Progress
-    from docnmt.corpus.expected import comparison, expected_of
-    from docnmt.corpus.inspect import inspect, print_inspection
-    from docnmt.corpus.read import read_corpus
-    from docnmt.document import ContextSpec
-    from docnmt.recipes import OWN
-
-    if len(options.files) == 1 and (options.files[0].endswith(".toml") or options.files[0] in OWN):
-        _inspect_recipe(options)
-        return
-    expected = {"corpus": expected_of(options.expect)} if options.expect else {}
-    bad = SkipBad()
-    documents = read_corpus(
-        corpus_files(options), languages=languages_of(options), on_bad=bad if options.skip_bad else raise_bad
-    )
-    tracked = Progress().track(documents, "inspect", unit="sentences", size=len)
-    result = inspect(tracked, ContextSpec.parse(options.context))
-    print_inspection(Console(), result)
-    if expected:
-        comparison({"corpus": result}, expected).print(Console())
-    if options.skip_bad:
-        print(bad.report())
-    if options.json:
-        write_json(options.json, {**result.as_dict(), "skipped": dict(bad.counts)})
-
-
-def _inspect_recipe(options: argparse.Namespace) -> None:
-    """The sizes of all that a recipe names, dev and test together where the paper counts them so."""
     from itertools import chain
 
     from rich.console import Console
@@ -124,32 +92,45 @@ def _inspect_recipe(options: argparse.Namespace) -> None:
     from docnmt.base.files import write_json
     from docnmt.base.progress import Progress
     from docnmt.config import one_of
-    from docnmt.corpus.expected import PAPER, comparison
-    from docnmt.corpus.inspect import inspect, sizes_table
+    from docnmt.corpus.inspect import PAPER, comparison, expected_of, inspect, print_inspection, sizes_table
     from docnmt.corpus.read import read_corpus
-    from docnmt.recipes import load_recipe
+    from docnmt.document import ContextSpec
+    from docnmt.recipes import OWN, load_recipe
 
-    if options.expect:
-        one_of("--expect", options.expect, tuple(PAPER))
-    recipe, bad = load_recipe(options.files[0]), SkipBad()
-    expected = PAPER[options.expect] if options.expect else {}
-    skip = bad if options.skip_bad or recipe.data.skip_bad else raise_bad
-    languages = recipe.data.source_language, recipe.data.target_language
-    found = {}
-    for part in expected or ("documents", "dev", "test"):
-        corpora = [files for role in part.split(" and ") for files in getattr(recipe.data, role)]
-        if not corpora:
-            raise DocnmtError(f"{options.files[0]}: names no {part}\n  Set data.{part.split()[0]}.")
-        read = (read_corpus(files, languages=languages, on_bad=skip) for files in corpora)
-        tracked = Progress().track(chain.from_iterable(read), f"inspect {part}", unit="sentences", size=len)
-        found[part] = inspect(tracked, recipe.context.spec)
-    tables = [sizes_table(found), *([comparison(found, expected)] if expected else [])]
-    for table in tables:
-        table.print(Console())
-    if bad.counts:
+    name = options.files[0]
+    recipe = load_recipe(name) if len(options.files) == 1 and (name.endswith(".toml") or name in OWN) else None
+    if recipe:  # the sizes of all that it names, dev and test together where the paper counts them so
+        if options.expect:
+            one_of("--expect", options.expect, tuple(PAPER))
+        expected = PAPER[options.expect] if options.expect else {}
+        corpora = {
+            part: [files for role in part.split(" and ") for files in getattr(recipe.data, role)]
+            for part in expected or ("documents", "dev", "test")
+        }
+        languages, spec = (recipe.data.source_language, recipe.data.target_language), recipe.context.spec
+    else:
+        expected = {"corpus": expected_of(options.expect)} if options.expect else {}
+        corpora = {"corpus": [corpus_files(options)]}
+        languages, spec = languages_of(options), ContextSpec.parse(options.context)
+    bad, found, console = SkipBad(), {}, Console()
+    on_bad = bad if options.skip_bad or (recipe and recipe.data.skip_bad) else raise_bad
+    for part, files in corpora.items():
+        if not files:
+            raise DocnmtError(f"{name}: names no {part}\n  Set data.{part.split()[0]}.")
+        documents = chain.from_iterable(read_corpus(each, languages=languages, on_bad=on_bad) for each in files)
+        title = f"inspect {part}" if recipe else "inspect"
+        found[part] = inspect(Progress().track(documents, title, unit="sentences", size=len), spec)
+    if recipe:
+        sizes_table(found).print(console)
+    else:
+        print_inspection(console, found["corpus"])
+    if expected:
+        comparison(found, expected).print(console)
+    if bad.counts or (options.skip_bad and not recipe):
         print(bad.report())
     if options.json:
-        write_json(options.json, {part: inspection.as_dict() for part, inspection in found.items()})
+        figures = {part: inspection.as_dict() for part, inspection in found.items()}
+        write_json(options.json, figures if recipe else {**figures["corpus"], "skipped": dict(bad.counts)})
 
 
 def run_corpus_clean(options: argparse.Namespace) -> None:

@@ -22,6 +22,7 @@ from docnmt.corpus.align_scores import (
     Matrix,
     Shape,
     Translations,
+    WordTable,
     best_beads,
     cognate_key,
     cognates,
@@ -29,14 +30,11 @@ from docnmt.corpus.align_scores import (
     sums,
     words_of,
 )
-from docnmt.corpus.word_table import WordTable
 from docnmt.document import GAP, ParallelDocument
 from docnmt.documents.segment import read_document
 from docnmt.text.sentences import split
 
-# ---- Which chapters of two books belong together ----
-
-# Which chapters of two books belong together: by their lengths and by the names and numbers that both have.
+# ---- Which chapters of two books belong together: by lengths, and by the names and numbers that both have ----
 
 _LARGEST = 4_000  # sentences of a chapter
 _SPREAD = 0.15  # standard deviation of the logarithm of two chapters' lengths
@@ -72,7 +70,11 @@ def align_chapters(source: list[Chapter], target: list[Chapter]) -> list[Chapter
             scores[a, b] = sums(sums(shared, a).T, b).T / max(a, b) - off**2 / 2 + cost
     beads = best_beads(scores, (_ALONE, _ALONE), (len(source), len(target)))
     return [
-        ChapterPair(bead.source.start + 1, _joined(source, bead.source), _joined(target, bead.target))
+        ChapterPair(
+            bead.source.start + 1,
+            [text for i in bead.source for text in source[i]],
+            [text for i in bead.target for text in target[i]],
+        )
         for bead in beads
         if bead.source and bead.target
     ]
@@ -100,10 +102,6 @@ def _keys(chapter: Chapter) -> set[str]:
 
 def _lengths(chapters: list[Chapter]) -> Matrix:
     return np.array([sum(map(len, chapter)) for chapter in chapters], dtype=np.float64)
-
-
-def _joined(chapters: list[Chapter], span: range) -> Chapter:
-    return [text for chapter in chapters[span.start : span.stop] for text in chapter]
 
 
 # ---- Two books as chapters of sentences, and their alignment ----
@@ -140,8 +138,8 @@ class AlignedChapter:
         sources, targets = [], []
         for bead in self.beads:
             paired = bool(bead.source and bead.target)
-            sources.append(" ".join(self.source[bead.source.start : bead.source.stop]) if paired else GAP)
-            targets.append(" ".join(self.target[bead.target.start : bead.target.stop]) if paired else GAP)
+            sources.append(" ".join(self.source[i] for i in bead.source) if paired else GAP)
+            targets.append(" ".join(self.target[i] for i in bead.target) if paired else GAP)
         return ParallelDocument(f"{name}/chapter-{self.number}", tuple(sources), tuple(targets))
 
 
@@ -199,12 +197,9 @@ def _learnt(aligned: Sequence[AlignedChapter]) -> list[WordTable]:
     for chapter in aligned:
         for bead in chapter.beads:
             if bead.source and bead.target:
-                sides = [
-                    [word for text in side[span.start : span.stop] for word in words_of(text)]
-                    for side, span in ((chapter.source, bead.source), (chapter.target, bead.target))
-                ]
-                part = int(fold(np.array([bead.source.start]), 2)[0])
-                parts[part].append((sides[0], sides[1]))
+                source = [word for i in bead.source for word in words_of(chapter.source[i])]
+                target = [word for i in bead.target for word in words_of(chapter.target[i])]
+                parts[int(fold(np.array([bead.source.start]), 2)[0])].append((source, target))
     return [WordTable(pairs) for pairs in reversed(parts)]
 
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from hashlib import blake2b
 from typing import Any
 
 from docnmt.base.errors import DocnmtError, OnBad
 from docnmt.base.lines import CorpusFiles
 from docnmt.base.report import Column, Table
-from docnmt.corpus.inspect import UNSPACED, count_words
+from docnmt.corpus.inspect import UNSPACED, count_words, text_hash
 from docnmt.corpus.read import read_corpus
 from docnmt.document import GAP, ParallelDocument
 from docnmt.text.scripts import script_of
@@ -27,13 +26,6 @@ _NUMBER = re.compile(r"\d+")
 _THOUSANDS = re.compile(r"(?<=\d)[.,'’\u00a0\u2009\u202f ](?=\d{3}(?!\d))")
 _NUMERALS = re.compile("[一二三四五六七八九十百千万亿两〇]")
 _WORDS = re.compile(rf"{UNSPACED.pattern}|[^\W\d_]+")
-
-
-def words_in(text: str, script: re.Pattern[str]) -> tuple[int, int]:
-    """How many words of a text are in a script, and how many are not; a character without spaces counts as a word."""
-    words: list[str] = _WORDS.findall(text)
-    inside = sum(script.match(word) is not None for word in words)
-    return inside, len(words) - inside
 
 
 def size(text: str) -> float:
@@ -52,19 +44,9 @@ def similar_size(left: str, right: str, most: float) -> bool:
     return max(sizes) <= most * min(sizes)
 
 
-def letters(text: str) -> float:
-    """The share of letters among all that is not space."""
-    return sum(map(str.isalpha, text)) / max(1, len("".join(text.split())))
-
-
 def numbers(text: str) -> Counter[str]:
     """The numbers of a text, however thousands and decimals are marked."""
     return Counter(found.lstrip("0") or "0" for found in _NUMBER.findall(_THOUSANDS.sub("", text)))
-
-
-def has_numerals(text: str) -> bool:
-    """Whether there are numbers written as Chinese characters."""
-    return _NUMERALS.search(text) is not None
 
 
 def word_key(text: str) -> tuple[str, ...]:
@@ -74,7 +56,7 @@ def word_key(text: str) -> tuple[str, ...]:
 
 # ---- The filters for a sentence pair ----
 
-# The filters for a sentence pair. Each says True of a pair that is to go, and looks at nothing but that pair.
+# Each says True of a pair that is to go, and looks at nothing but that pair.
 
 Filter = Callable[[str, str], bool]
 
@@ -128,7 +110,11 @@ def pair_filters(languages: tuple[str, str], limits: Limits) -> dict[str, Filter
 
 
 def _garbage(source: str, target: str) -> bool:
-    return any(_BROKEN.search(text) or letters(text) < _FEWEST_LETTERS for text in (source, target))
+    for text in (source, target):
+        letters = sum(map(str.isalpha, text)) / max(1, len("".join(text.split())))
+        if _BROKEN.search(text) or letters < _FEWEST_LETTERS:
+            return True
+    return False
 
 
 def _markup(source: str, target: str) -> bool:
@@ -137,7 +123,9 @@ def _markup(source: str, target: str) -> bool:
 
 def _wrong_script(scripts: tuple[re.Pattern[str], ...], source: str, target: str) -> bool:
     for text, script in zip((source, target), scripts, strict=True):
-        inside, outside = words_in(text, script)
+        words = _WORDS.findall(text)  # a character of a script without spaces counts as a word
+        inside = sum(script.match(word) is not None for word in words)
+        outside = len(words) - inside
         if not inside or (outside > _FOREIGN and outside > inside):
             return True
     return False
@@ -157,9 +145,8 @@ def _numbers_disagree(source: str, target: str) -> bool:
     only_left, only_right = left - right, right - left
     if only_left and only_right:
         return True
-    return any(len(n) > 2 or int(n) > _SMALL for n in (only_left or only_right)) and not (
-        has_numerals(source) or has_numerals(target)
-    )
+    large = any(len(n) > 2 or int(n) > _SMALL for n in (only_left or only_right))
+    return large and not _NUMERALS.search(source + target)
 
 
 # ---- Several corpora read as one ----
@@ -179,7 +166,7 @@ def read_all(corpora: Iterable[CorpusFiles], languages: tuple[str, str], on_bad:
 
 # ---- Running the filters over documents ----
 
-# Running the filters over documents. A pair that goes leaves a gap, so what stood apart never becomes neighbours.
+# A pair that goes leaves a gap, so what stood apart never becomes neighbours.
 
 EXAMPLES = 3
 SHORT_PAIR = 4  # words: labels and titles, which a corpus may well repeat
@@ -207,12 +194,6 @@ class Counts:
     removed: dict[str, int] = field(default_factory=dict)  # filter -> pairs
     examples: dict[str, list[Removed]] = field(default_factory=dict)
 
-    def remove(self, reason: str, removed: Removed) -> None:
-        self.removed[reason] += 1
-        shown = self.examples.setdefault(reason, [])
-        if len(shown) < EXAMPLES:
-            shown.append(removed)
-
 
 class Cleaner:
     """Filters documents as they come; it remembers hashes of what it let through, to find repetitions."""
@@ -224,62 +205,56 @@ class Cleaner:
         if unknown := sorted(off - EXPLAINED.keys()):
             raise DocnmtError(f"no filter is called {unknown[0]!r}\n  There are: {', '.join(EXPLAINED)}.")
         self.limits = limits or Limits()
-        found = pair_filters(languages, self.limits)
-        self.filters = {name: removes for name, removes in found.items() if name not in off}
-        self.repeated = {name for name in ("repeated pair", "repeated document") if name not in off}
-        self.active = tuple(name for name in EXPLAINED if name in self.filters or name in self.repeated)
+        filters = {**pair_filters(languages, self.limits), "repeated pair": self._is_repeated_pair}
+        self.filters = {name: removes for name, removes in filters.items() if name not in off}
+        self.active = tuple(name for name in EXPLAINED if name in {*self.filters, "repeated document"} - off)
         self.counts = Counts(removed=dict.fromkeys(self.active, 0))
         self._pairs: Counter[bytes] = Counter()
         self._documents: set[bytes] = set()
 
     def clean(self, documents: Iterable[ParallelDocument]) -> Iterator[ParallelDocument]:
         """Documents of which something is left, with gaps in the place of what went."""
+        counts = self.counts
         for document in documents:
-            counts, filled = self.counts, document.filled
+            filled = document.filled
             counts.documents += 1
             counts.pairs += len(filled)
             counts.gaps += len(document) - len(filled)
-            kept = set() if self._is_repeated(document) else {i for i in filled if self._keeps(document, i)}
-            if not kept:
-                continue
-            counts.documents_left += 1
-            counts.pairs_left += len(kept)
-            sides = document.source, document.target
-            source, target = (tuple(text if i in kept else GAP for i, text in enumerate(side)) for side in sides)
-            yield ParallelDocument(document.id, source, target)
+            repeated = "repeated document" in self.active and self._is_repeated(document)
+            kept = set()
+            for i in filled:
+                source, target = document.source[i], document.target[i]
+                failed = (name for name, removes in self.filters.items() if removes(source, target))
+                reason = "repeated document" if repeated else next(failed, "")
+                if not reason:
+                    kept.add(i)
+                    continue
+                counts.removed[reason] += 1
+                shown = counts.examples.setdefault(reason, [])
+                if len(shown) < EXAMPLES:
+                    shown.append(Removed(document.id, i, source, target))
+            if kept:
+                counts.documents_left += 1
+                counts.pairs_left += len(kept)
+                yield with_gaps(document, kept)
 
     def _is_repeated(self, document: ParallelDocument) -> bool:
-        if "repeated document" not in self.repeated:
-            return False
-        key = _hash("\n".join((*document.source, *document.target)))
-        if key not in self._documents:
-            self._documents.add(key)
-            return False
-        for i in document.filled:
-            self._remove("repeated document", document, i)
-        return True
+        known = len(self._documents)
+        self._documents.add(text_hash("\n".join((*document.source, *document.target))))
+        return len(self._documents) == known
 
-    def _keeps(self, document: ParallelDocument, position: int) -> bool:
-        source, target = document.source[position], document.target[position]
-        for name, removes in self.filters.items():
-            if removes(source, target):
-                self._remove(name, document, position)
-                return False
-        if "repeated pair" in self.repeated:
-            key = _hash(f"{source}\n{target}")
-            self._pairs[key] += 1
-            short = min(size(source), size(target)) < SHORT_PAIR
-            if self._pairs[key] > (self.limits.repeats if short else 1):
-                self._remove("repeated pair", document, position)
-                return False
-        return True
-
-    def _remove(self, reason: str, document: ParallelDocument, position: int) -> None:
-        self.counts.remove(reason, Removed(document.id, position, document.source[position], document.target[position]))
+    def _is_repeated_pair(self, source: str, target: str) -> bool:
+        key = text_hash(f"{source}\n{target}")
+        self._pairs[key] += 1
+        short = min(size(source), size(target)) < SHORT_PAIR
+        return self._pairs[key] > (self.limits.repeats if short else 1)
 
 
-def _hash(text: str) -> bytes:
-    return blake2b(text.encode(), digest_size=8).digest()
+def with_gaps(document: ParallelDocument, kept: Container[int]) -> ParallelDocument:
+    """A document of which only the pairs at these positions are left."""
+    sides = document.source, document.target
+    source, target = (tuple(text if i in kept else GAP for i, text in enumerate(side)) for side in sides)
+    return ParallelDocument(document.id, source, target)
 
 
 # ---- What cleaning did: for the terminal, as Markdown and as JSON ----

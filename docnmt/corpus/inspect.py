@@ -1,20 +1,23 @@
-"""What is in a corpus: sizes, lengths, duplicates, and the context its sentences get."""
+"""What is in a corpus: sizes, lengths, duplicates and contexts; and where it differs from the paper's."""
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from hashlib import blake2b
+from itertools import accumulate
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Table as RichTable
 from rich.text import Text
 
-from docnmt.base import report
-from docnmt.document import ContextSpec, ParallelDocument, context_sentences, visible_positions
+from docnmt.base.report import Column, Table
+from docnmt.config import one_of
+from docnmt.document import NO_CONTEXT, ContextSpec, ParallelDocument, context_sentences, visible_positions
 from docnmt.text import scripts
 
 EXAMPLES = 3
@@ -49,25 +52,11 @@ class Lengths:
     def of(cls, histogram: Counter[int]) -> Lengths:
         if not histogram:
             return cls(0, 0, 0.0, 0, 0)
-        count = histogram.total()
-        total = sum(length * times for length, times in histogram.items())
-        return cls(
-            minimum=min(histogram),
-            median=_percentile(histogram, count, 50),
-            mean=total / count,
-            percentile_95=_percentile(histogram, count, 95),
-            maximum=max(histogram),
-        )
-
-
-def _percentile(histogram: Counter[int], count: int, percent: int) -> int:
-    """The smallest length that at least `percent` of all are not longer than."""
-    reached = 0
-    for length in sorted(histogram):
-        reached += histogram[length]
-        if reached * 100 >= count * percent:
-            return length
-    raise AssertionError("a histogram adds up to its count")
+        lengths = sorted(histogram)
+        reached = [*accumulate(histogram[length] for length in lengths)]  # how many are no longer than each
+        count = reached[-1]
+        median, percentile_95 = (lengths[bisect_left(reached, -(-count * percent // 100))] for percent in (50, 95))
+        return cls(lengths[0], median, _sum(histogram) / count, percentile_95, lengths[-1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,19 +91,9 @@ class Inspection:
         return asdict(self)
 
 
-class _Repeats:
-    """Counts what was met before, by 8-byte hashes; two different texts out of millions hardly ever share one."""
-
-    def __init__(self) -> None:
-        self._hashes: set[int] = set()
-        self._met = 0
-
-    def add(self, text: str) -> None:
-        self._met += 1
-        self._hashes.add(int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little"))
-
-    def count(self) -> int:
-        return self._met - len(self._hashes)
+def text_hash(text: str) -> bytes:
+    """What texts are remembered by; two different ones out of millions hardly ever share it."""
+    return blake2b(text.encode(), digest_size=8).digest()
 
 
 def inspect(documents: Iterable[ParallelDocument], spec: ContextSpec) -> Inspection:
@@ -123,7 +102,8 @@ def inspect(documents: Iterable[ParallelDocument], spec: ContextSpec) -> Inspect
     target_words: Counter[int] = Counter()
     lengths: Counter[int] = Counter()
     contexts: Counter[int] = Counter()
-    pairs, sources = _Repeats(), _Repeats()
+    pairs: set[bytes] = set()
+    sources: set[bytes] = set()
     samples: list[ParallelDocument] = []
     gaps = 0
     for document in documents:
@@ -134,8 +114,8 @@ def inspect(documents: Iterable[ParallelDocument], spec: ContextSpec) -> Inspect
         for source, target in ((document.source[i], document.target[i]) for i in filled):
             source_words[count_words(source)] += 1
             target_words[count_words(target)] += 1
-            sources.add(source)
-            pairs.add(f"{source}\n{target}")
+            sources.add(text_hash(source))
+            pairs.add(text_hash(f"{source}\n{target}"))
         if len(samples) < EXAMPLES and len(filled) >= EXAMPLE_LENGTH:
             samples.append(document)
     sentences = contexts.total()
@@ -148,13 +128,11 @@ def inspect(documents: Iterable[ParallelDocument], spec: ContextSpec) -> Inspect
         source_lengths=Lengths.of(source_words),
         target_lengths=Lengths.of(target_words),
         document_lengths=Lengths.of(lengths),
-        repeated_pairs=pairs.count(),
-        repeated_sources=sources.count(),
+        repeated_pairs=sentences - len(pairs),
+        repeated_sources=sentences - len(sources),
         context=spec,
         with_context=_share(sentences - contexts[0], sentences),
-        with_full_context=_share(contexts[spec.previous + spec.following], sentences)
-        if spec != ContextSpec(0, 0)
-        else 0.0,
+        with_full_context=0.0 if spec == NO_CONTEXT else _share(contexts[spec.previous + spec.following], sentences),
         examples=_examples(samples, spec),
     )
 
@@ -178,8 +156,10 @@ def _examples(samples: list[ParallelDocument], spec: ContextSpec) -> tuple[Examp
     return tuple(examples)
 
 
+# ---- For people; `Inspection.as_dict` is for programs ----
+
+
 def print_inspection(console: Console, inspection: Inspection) -> None:
-    """For people; `Inspection.as_dict` is for programs."""
     console.print(_sizes(inspection))
     console.print(_lengths(inspection))
     for number, example in enumerate(inspection.examples, 1):
@@ -187,58 +167,50 @@ def print_inspection(console: Console, inspection: Inspection) -> None:
         console.print(_example(number, example, inspection.context))
 
 
-def sizes_table(found: Mapping[str, Inspection]) -> report.Table:
-    """Several corpora, a line each."""
-    names = ("documents", "sentence pairs", "sentences a document", "source words", "target words", "with context")
-    table = report.Table("Corpora", [report.Column("corpus", text=True), *map(report.Column, names)])
-    for name, each in found.items():
-        words = f"{each.source_words:,}", f"{each.target_words:,}"
-        mean, share = f"{each.document_lengths.mean:.1f}", f"{each.with_context:.1%}"
-        table.add(name, f"{each.documents:,}", f"{each.sentences:,}", mean, *words, share)
-    return table
+def _sizes(found: Inspection) -> RichTable:
+    def share(part: int) -> str:
+        return f"{_share(part, found.sentences):.1%}"
 
-
-def _sizes(inspection: Inspection) -> Table:
-    context = inspection.context
-    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    window = f"{found.context.previous} before, {found.context.following} after"
+    rows = [
+        ("documents", f"{found.documents:,}", ""),
+        ("sentence pairs", f"{found.sentences:,}", ""),
+        ("gaps", f"{found.gaps:,}", "places without a pair, which contexts know of"),
+        ("source words", f"{found.source_words:,}", "characters where there are no spaces"),
+        ("target words", f"{found.target_words:,}", ""),
+        ("repeated pairs", f"{found.repeated_pairs:,}", share(found.repeated_pairs)),
+        ("repeated sources", f"{found.repeated_sources:,}", share(found.repeated_sources)),
+        ("with context", f"{found.with_context:.1%}", f"of sentences ({window})"),
+        ("with full context", f"{found.with_full_context:.1%}", "of sentences"),
+    ]
+    table = RichTable(show_header=False, box=None, padding=(0, 2, 0, 0))
     table.add_column(style="bold")
     table.add_column(justify="right")
     table.add_column(style="dim")
-    total = inspection.sentences
-    table.add_row("documents", f"{inspection.documents:,}", "")
-    table.add_row("sentence pairs", f"{total:,}", "")
-    if inspection.gaps:
-        table.add_row("gaps", f"{inspection.gaps:,}", "places without a pair, which contexts know of")
-    table.add_row("source words", f"{inspection.source_words:,}", "characters where there are no spaces")
-    table.add_row("target words", f"{inspection.target_words:,}", "")
-    repeated = inspection.repeated_pairs, inspection.repeated_sources
-    table.add_row("repeated pairs", f"{repeated[0]:,}", f"{_share(repeated[0], total):.1%}")
-    table.add_row("repeated sources", f"{repeated[1]:,}", f"{_share(repeated[1], total):.1%}")
-    wanted = f"{context.previous} before, {context.following} after"
-    table.add_row("with context", f"{inspection.with_context:.1%}", f"of sentences ({wanted})")
-    table.add_row("with full context", f"{inspection.with_full_context:.1%}", "of sentences")
+    for row in rows:
+        if row[0] != "gaps" or found.gaps:
+            table.add_row(*row)
     return table
 
 
-def _lengths(inspection: Inspection) -> Table:
-    table = Table(title="lengths", title_justify="left")
+def _lengths(inspection: Inspection) -> RichTable:
+    table = RichTable(title="lengths", title_justify="left")
     table.add_column("")
     for heading in ("min", "median", "mean", "95 %", "max"):
         table.add_column(heading, justify="right")
-    rows = (
-        ("words a source sentence", inspection.source_lengths),
-        ("words a target sentence", inspection.target_lengths),
-        ("sentences a document", inspection.document_lengths),
-    )
-    for name, lengths in rows:
-        whole = (f"{n:,}" for n in (lengths.percentile_95, lengths.maximum))
-        table.add_row(name, f"{lengths.minimum:,}", f"{lengths.median:,}", f"{lengths.mean:.1f}", *whole)
+    rows = {
+        "words a source sentence": inspection.source_lengths,
+        "words a target sentence": inspection.target_lengths,
+        "sentences a document": inspection.document_lengths,
+    }
+    for name, lengths in rows.items():
+        table.add_row(name, *(f"{n:.1f}" if isinstance(n, float) else f"{n:,}" for n in astuple(lengths)))
     return table
 
 
-def _example(number: int, example: Example, spec: ContextSpec) -> Table:
+def _example(number: int, example: Example, spec: ContextSpec) -> RichTable:
     title = Text(f"example {number}: {example.document}, sentence {example.position + 1}", style="italic")
-    table = Table(title=title, title_justify="left", show_header=False, box=None, padding=(0, 2, 0, 0))
+    table = RichTable(title=title, title_justify="left", show_header=False, box=None, padding=(0, 2, 0, 0))
     table.add_column(style="bold", no_wrap=True)
     # Text, not markup: a sentence may hold square brackets.
     table.add_column(overflow="fold")
@@ -247,4 +219,89 @@ def _example(number: int, example: Example, spec: ContextSpec) -> Table:
         table.add_row("before" if index < before else "after", Text(sentence, style="dim"))
     table.add_row("source", Text(example.source))
     table.add_row("target", Text(example.target))
+    return table
+
+
+def sizes_table(found: Mapping[str, Inspection]) -> Table:
+    """Several corpora, a line each."""
+    names = ("documents", "sentence pairs", "sentences a document", "source words", "target words", "with context")
+    table = Table("Corpora", [Column("corpus", text=True), *map(Column, names)])
+    for name, each in found.items():
+        words = f"{each.source_words:,}", f"{each.target_words:,}"
+        mean, share = f"{each.document_lengths.mean:.1f}", f"{each.with_context:.1%}"
+        table.add(name, f"{each.documents:,}", f"{each.sentences:,}", mean, *words, share)
+    return table
+
+
+# ---- Beside the paper's corpora: who follows its recipes sees where the data differs ----
+
+
+@dataclass(frozen=True)
+class Expected:
+    """As the paper prints it, so that a figure counts as the same if it would be printed so."""
+
+    documents: str
+    pairs: str
+    mean: str = ""  # sentences a document
+
+
+# Zhang et al. (2018), section 3.1.
+PAPER: dict[str, dict[str, Expected]] = {
+    "zh-en": {"documents": Expected("41K", "940K", "22.9"), "dev and test": Expected("588", "5,833")},
+    "fr-en": {
+        "documents": Expected("1,824", "220K"),
+        "dev": Expected("8", "887"),
+        "test": Expected("11", "1,664"),
+    },
+}
+# What can be asked of one corpus: its name, and a part where it is not the training documents.
+NAMES = {
+    pair if part == "documents" else f"{pair}-{part.replace(' and ', '-')}": expected
+    for pair, parts in PAPER.items()
+    for part, expected in parts.items()
+}
+
+
+def expected_of(name: str) -> Expected:
+    one_of("--expect", name, tuple(NAMES))
+    return NAMES[name]
+
+
+def agrees(found: float, printed: str) -> bool:
+    """Whether a figure, rounded to the digits that are printed, is the printed one."""
+    number, unit = _parsed(printed)
+    return abs(found - number) <= unit / 2
+
+
+def _parsed(printed: str) -> tuple[float, float]:
+    """The number, and what its last digit that says something counts: 940K is a multiple of ten thousand."""
+    digits = printed.removesuffix("K").replace(",", "")
+    if "." in digits:
+        return float(digits), 10.0 ** -len(digits.partition(".")[2])
+    if not printed.endswith("K"):
+        return int(digits), 1
+    return 1000 * int(digits), 1000 * 10 ** (len(digits) - len(digits.rstrip("0")))
+
+
+def comparison(found: Mapping[str, Inspection], expected: Mapping[str, Expected]) -> Table:
+    """Each figure beside the paper's."""
+    columns = (Column("corpus", text=True), Column("figure", text=True), Column("here"), Column("paper", paper=True))
+    table = Table("Beside the paper's data", (*columns, Column("", text=True)))
+    for part, wanted in expected.items():
+        inspection = found[part]
+        figures = (
+            ("documents", inspection.documents, wanted.documents),
+            ("sentence pairs", inspection.sentences, wanted.pairs),
+            ("sentences a document", inspection.document_lengths.mean, wanted.mean),
+        )
+        for name, here, printed in figures:
+            if not printed:
+                continue
+            number, same = _parsed(printed)[0], agrees(here, printed)
+            off = f"{here - number:+,.{1 if '.' in printed else 0}f} ({(here - number) / number:+.1%})"
+            told = f"{here:,.1f}" if isinstance(here, float) else f"{here:,}"
+            table.add(part, name, told, printed, "as in the paper" if same else f"differs: {off}")
+            table.figures.append({"corpus": part, "figure": name, "here": here, "agrees": same})
+    if any(not figure["agrees"] for figure in table.figures):
+        table.notes.append("docs/corpora.md says what the paper's data is and what usually makes the difference.")
     return table

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from docnmt.base.errors import DocnmtError
-from docnmt.corpus.word_table import WordAligner
+from docnmt.corpus.align_scores import WordAligner
 from docnmt.evaluation.metrics import Metric
 from docnmt.evaluation.outputs import Output, References
 from docnmt.evaluation.scores import Measured

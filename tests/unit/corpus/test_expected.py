@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from docnmt.base.errors import DocnmtError
-from docnmt.corpus.expected import NAMES, PAPER, agrees, comparison, expected_of
-from docnmt.corpus.inspect import inspect
+from docnmt.corpus.inspect import NAMES, PAPER, agrees, comparison, expected_of, inspect
 from docnmt.document import ContextSpec, ParallelDocument
 
 

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from docnmt.corpus.word_table import WordAligner, WordTable
+from docnmt.corpus.align_scores import WordAligner, WordTable
 
 # A language whose words are ours spelt backwards, in another order.
 WORDS = [f"{a}{b}{c}" for a in "bdfgk" for b in "aeiou" for c in "lmnrst"]
