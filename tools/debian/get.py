@@ -17,30 +17,18 @@ from docnmt.corpus.clean import Cleaner, similar_size
 from docnmt.corpus.pairs import sentence_pairs
 from docnmt.corpus.rows import write_tsv
 from docnmt.document import GAP, ParallelDocument
-from tools.debian.blocks import Texts, tidy
-from tools.debian.card import Card, SourceCard
-from tools.debian.languages import ENGLISH, Language, parse_pair
 from tools.debian.packages import Apt, Files, Package, download, read_packages
-from tools.debian.sources import Source, chosen_sources
-from tools.debian.split import split
+from tools.debian.pages import Texts, tidy
+from tools.debian.sources import ENGLISH, Language, Source, chosen_sources, parse_pair
+from tools.debian.splits import Card, SourceCard, split
 
 _RATIO = 2.5  # of two sentences, for a paragraph to be divided into them
-Pairs = list[tuple[str, str]]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     try:
-        card, cleaner = get_debian(
-            Path(options.folder),
-            options.languages,
-            only=options.only,
-            cache=Path(options.cache) if options.cache else home / "docnmt" / "debian",
-            held_out=options.held_out,
-            seed=options.seed,
-            progress=Progress(),
-        )
+        card, cleaner = get_debian(**vars(options), progress=Progress())
     except DocnmtError as error:
         print(f"tools.debian.get: {error}", file=sys.stderr)
         return 2
@@ -52,14 +40,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "docnmt" / "debian"
     get = argparse.ArgumentParser(
         prog="python -m tools.debian.get",
         description="Translated manuals and games from Debian packages: train.tsv, dev.tsv, test.tsv and a card.",
     )
-    get.add_argument("folder", metavar="DIR")
+    get.add_argument("folder", metavar="DIR", type=Path)
     get.add_argument("--languages", required=True, metavar="SRC-TRG", help="fr-en, en-de, zh-en, pt_BR-en ...")
     get.add_argument("--only", default="", metavar="SOURCE,...", help="libreoffice,wesnoth ... (default: all)")
-    get.add_argument("--cache", default="", metavar="DIR", help="keeps the packages; default ~/.cache/docnmt/debian")
+    get.add_argument(
+        "--cache", default=cache, type=Path, metavar="DIR", help="keeps the packages; default ~/.cache/docnmt/debian"
+    )
     get.add_argument(
         "--held-out", type=float, default=0.02, metavar="SHARE", help="of documents for dev, and for test (0.02)"
     )
@@ -92,8 +83,7 @@ def get_debian(
     cleaner = Cleaner(card.languages)
     documents: list[ParallelDocument] = []
     for source in sources:
-        if packages := found.get(source.name):
-            paths = [files[package.name] for package in packages]
+        if paths := [files[package.name] for package in found[source.name]]:
             extracted = _extract(source, _read(source, paths, foreign, progress), pair)
             documents += cleaner.clean(progress.track(extracted, f"extract {source.name}", unit="sentences", size=len))
     if not documents:
@@ -120,16 +110,11 @@ def _find(
         )
     found: dict[str, list[Package]] = {}
     for source in sources:
-        firsts = (next((name for name in names if name in known), "") for names in wanted[source.name])
-        here = [known[name] for name in firsts if name]
-        missing = [names[0] for names in wanted[source.name] if not any(name in known for name in names)]
-        needed = [name for name in source.packages if "{language}" in name]
-        lacking = [
-            language.code
-            for language in foreign
-            if needed and not any(name.format(language=language.package) in known for name in needed)
-        ]
-        if lacking and not source.multilingual:
+        available = {names[0]: [known[name] for name in names if name in known] for names in wanted[source.name]}
+        here = [packages[0] for packages in available.values() if packages]
+        missing = [name for name, packages in available.items() if not packages]
+        lacking = [] if source.multilingual else [each.code for each in foreign if not source.has(each, known)]
+        if lacking:
             here = []
             progress.say(f"{source.name}: left out, has no package for {' and '.join(lacking)}")
         elif missing:
@@ -178,9 +163,9 @@ def _translated(source: Source, files: Files, language: Language) -> Iterator[tu
         yield name, [(english, "" if text == english else text) for english, text in texts]
 
 
-def _sentences(texts: Texts, languages: tuple[str, str]) -> Pairs:
+def _sentences(texts: Texts, languages: tuple[str, str]) -> Texts:
     """Paragraphs divided into sentences where both sides agree; what has no translation is a gap, save at the ends."""
-    pairs: Pairs = []
+    pairs: Texts = []
     for source, target in texts:
         if not source or not target:
             pairs.append((GAP, GAP))

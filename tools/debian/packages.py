@@ -31,8 +31,7 @@ _MISSING = re.compile(
     r"Unable to locate package (\S+)|Can't select candidate version from package (\S+) as|"
     r"Package '?([^' ]+)'? has no installation candidate"
 )
-_HASHES = {"SHA256": "sha256", "SHA512": "sha512", "SHA1": "sha1", "MD5Sum": "md5"}
-_BATCH_BYTES, _BATCH_PACKAGES = 20_000_000, 25  # fetched by one call of apt, which takes a second to start
+_BATCH_PACKAGES = 25  # fetched by one call of apt, which takes a second to start
 _NO_APT = (
     "packages are fetched with apt-get, which is not on this machine\n"
     "  Run this on Debian or Ubuntu (a container will do: docker run -it -v $PWD:/work debian), then copy the folder."
@@ -65,13 +64,13 @@ class Apt:
         """Those of the packages that this release has."""
         wanted = list(dict.fromkeys(names))
         while wanted:
-            done = self._run(["--print-uris", "download", *wanted], None)
+            done = self._run(["--print-uris", "download", *wanted])
             if done.returncode == 0:
-                found = [
+                listed = [
                     Package(m["file"].split("_")[0], m["file"], int(m["bytes"]), m["kind"] or "", m["digest"] or "")
                     for m in _URI.finditer(done.stdout)
                 ]
-                return {package.name: package for package in found if package.name in wanted}
+                return {package.name: package for package in listed if package.name in wanted}
             missing = {name for match in _MISSING.findall(done.stderr) for name in match if name}
             if not missing & set(wanted):
                 raise DocnmtError(f"apt-get failed: {_said(done.stderr)}\n{_NO_LISTS}")
@@ -80,15 +79,15 @@ class Apt:
 
     def fetch(self, packages: Sequence[Package], folder: Path) -> None:
         """Into a folder, under their own names."""
-        done = self._run(["-q", "download", *(package.name for package in packages)], folder)
+        names = [package.name for package in packages]
+        done = self._run(["-q", "download", *names], folder)
         if done.returncode:
-            names = ", ".join(package.name for package in packages)
             raise DocnmtError(
-                f"apt-get could not download {names}: {_said(done.stderr)}\n"
+                f"apt-get could not download {', '.join(names)}: {_said(done.stderr)}\n"
                 "  Check the network and the space on the disk, and try again: what is there is kept."
             )
 
-    def _run(self, arguments: Sequence[str], folder: Path | None) -> subprocess.CompletedProcess[str]:
+    def _run(self, arguments: Sequence[str], folder: Path | None = None) -> subprocess.CompletedProcess[str]:
         environment = {**os.environ, "LC_ALL": "C"}
         return subprocess.run(["apt-get", *arguments], cwd=folder, env=environment, capture_output=True, text=True)
 
@@ -102,20 +101,19 @@ def download(apt: Apt, packages: Mapping[str, Package], cache: Path, progress: P
     """The files of the packages. A file takes its name in the cache only when it is whole."""
     cache.mkdir(parents=True, exist_ok=True)
     files = {package.name: cache / package.file for package in packages.values()}
-    here = {p.name for p in packages.values() if files[p.name].is_file() and files[p.name].stat().st_size == p.bytes}
-    missing = [package for package in packages.values() if package.name not in here]
-    total = sum(package.bytes for package in packages.values())
-    if missing:
-        needed, free = sum(package.bytes for package in missing), shutil.disk_usage(cache).free
-        if needed > free:
-            raise DocnmtError(
-                f"{cache}: {needed / 1e6:,.0f} MB to download, {free / 1e6:,.0f} MB free\n"
-                "  Name another folder with --cache, or fewer sources with --only."
-            )
+    missing = [p for p in packages.values() if not _is_whole(files[p.name], p)]
+    total, needed = (sum(package.bytes for package in some) for some in (packages.values(), missing))
+    free = shutil.disk_usage(cache).free
+    if needed > free:
+        raise DocnmtError(
+            f"{cache}: {needed / 1e6:,.0f} MB to download, {free / 1e6:,.0f} MB free\n"
+            "  Name another folder with --cache, or fewer sources with --only."
+        )
     partial = cache / "partial"
     shutil.rmtree(partial, ignore_errors=True)
-    with progress.bar("download", total, "bytes", start=total - sum(package.bytes for package in missing)) as advance:
-        for batch in _batches(missing):
+    with progress.bar("download", total, "bytes", start=total - needed) as advance:
+        for start in range(0, len(missing), _BATCH_PACKAGES):
+            batch = missing[start : start + _BATCH_PACKAGES]
             partial.mkdir()
             apt.fetch(batch, partial)
             for package in batch:
@@ -126,25 +124,17 @@ def download(apt: Apt, packages: Mapping[str, Package], cache: Path, progress: P
     return files
 
 
-def _batches(packages: Iterable[Package]) -> Iterable[list[Package]]:
-    batch: list[Package] = []
-    for package in packages:
-        if batch and (sum(p.bytes for p in batch) + package.bytes > _BATCH_BYTES or len(batch) == _BATCH_PACKAGES):
-            yield batch
-            batch = []
-        batch.append(package)
-    if batch:
-        yield batch
+def _is_whole(file: Path, package: Package) -> bool:
+    return file.is_file() and file.stat().st_size == package.bytes
 
 
 def _check(file: Path, package: Package) -> None:
-    problem = ""
-    if not file.is_file() or file.stat().st_size != package.bytes:
-        problem = "is not whole"
-    elif package.kind in _HASHES:
+    problem = "" if _is_whole(file, package) else "is not whole"
+    if not problem and package.kind:
         with file.open("rb") as opened:
-            if hashlib.file_digest(opened, _HASHES[package.kind]).hexdigest() != package.digest:
-                problem = "does not have the hash that the release names"
+            found = hashlib.file_digest(opened, package.kind.lower().removesuffix("sum"))  # SHA256, MD5Sum ...
+        if found.hexdigest() != package.digest:
+            problem = "does not have the hash that the release names"
     if problem:
         raise DocnmtError(f"{file.name}: {problem} after download\n  Run the command again; `apt-get update` may help.")
 

@@ -1,65 +1,353 @@
-"""Sources whose packages have the same pages in every language."""
+"""Pages of manuals as blocks (paragraphs, titles, cells), and the blocks of one page beside its translation's."""
 
 from __future__ import annotations
 
+import difflib
 import re
-import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import unicodedata
+import xml.etree.ElementTree as ET
+from collections.abc import Sequence
+from html.parser import HTMLParser
+from typing import NamedTuple
 
-from tools.debian.blocks import Block, Texts, align
-from tools.debian.languages import ENGLISH, Language
-from tools.debian.packages import MAX_FILE, Files
+from docnmt.corpus.clean import similar_size
 
-Parse = Callable[[str], list[Block]]
-_ENGLISH = Language(ENGLISH)
+SHORTEST_RUN = 4  # blocks of the same kinds in a row, for them to be taken as each other's translations
+_ALIKE = 0.9  # of a run's blocks must be of similar size
+_RATIO = 2.0
+MAX_BLOCKS = 20_000  # of a page: comparing takes longer than in proportion
 
+_INVISIBLE = re.compile("[\u200b\u200e\u200f\ufeff\u00ad]")
 
-@dataclass(frozen=True)
-class Pages:
-    """Where pages lie: each pattern has groups `page` and `language` (none: English); its key goes before the page."""
-
-    parse: Parse
-    patterns: Mapping[str, re.Pattern[str]]
-    left_out: re.Pattern[str] = re.compile("(?!)")  # pages that are lists, not text
-    align: Callable[[Sequence[Block], Sequence[Block]], Texts] = align
-
-    def wants(self, path: str, language: Language) -> bool:
-        place = self._place(path)
-        return place is not None and (_ENGLISH.is_called(place[0]) or language.is_called(place[0]))
-
-    def documents(self, files: Files, language: Language) -> Iterator[tuple[str, Texts]]:
-        """The pages that are there in English and in the language, each with all of its English blocks."""
-        english: dict[str, str] = {}
-        foreign: dict[str, str] = {}
-        for path in files:
-            if place := self._place(path):
-                for side, pages in ((_ENGLISH, english), (language, foreign)):
-                    if side.is_called(place[0]):
-                        pages[place[1]] = path
-        for page in sorted(english.keys() & foreign.keys()):
-            sides = [self.parse(text_of(files[side[page]])) for side in (english, foreign)]
-            if texts := self.align(*sides):
-                yield page, texts
-
-    def _place(self, path: str) -> tuple[str, str] | None:
-        """Language and page of a file."""
-        for prefix, pattern in self.patterns.items():
-            if found := pattern.fullmatch(path):
-                page = f"{prefix}{found['page']}"
-                return None if self.left_out.search(page) else (found["language"] or ENGLISH, page)
-        return None
+Texts = list[tuple[str, str]]  # of each block in its order: English, and the translation or ""
 
 
-def text_of(raw: bytes) -> str:
-    """The text of a file, unpacked if it is packed; nothing of one that cannot be read."""
-    if raw[:2] == b"\x1f\x8b":
-        try:
-            unpacking = zlib.decompressobj(wbits=31)
-            raw = unpacking.decompress(raw, MAX_FILE)
-        except zlib.error:
-            return ""
+class Block(NamedTuple):
+    kind: str  # what tells it apart: its tag, or a name that it has in every language
+    text: str
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+def tidy(text: str) -> str:
+    """In one line and one form, without characters that nobody sees."""
+    return " ".join(_INVISIBLE.sub("", unicodedata.normalize("NFC", text)).split())
+
+
+def align(english: Sequence[Block], foreign: Sequence[Block]) -> Texts:
+    """Translations by the order of kinds; where the orders differ, by runs in which they agree."""
+    kinds = [[block.kind for block in side] for side in (english, foreign)]
+    if kinds[0] == kinds[1]:
+        return [(left.text, right.text) for left, right in zip(english, foreign, strict=True)]
+    found = [""] * len(english)
+    if max(map(len, kinds)) <= MAX_BLOCKS:
+        for i, j, length in difflib.SequenceMatcher(None, kinds[0], kinds[1], autojunk=False).get_matching_blocks():
+            run = list(zip(english[i : i + length], foreign[j : j + length], strict=True))
+            alike = sum(similar_size(left.text, right.text, _RATIO) for left, right in run)
+            if length >= SHORTEST_RUN and alike >= _ALIKE * length:
+                found[i : i + length] = [right.text for _, right in run]
+    return [(block.text, text) for block, text in zip(english, found, strict=True)]
+
+
+def align_by_name(english: Sequence[Block], foreign: Sequence[Block]) -> Texts:
+    """Translations by names that blocks have in every language; of blocks of one name the first counts."""
+    sides = [{block.kind: block.text for block in reversed(side)} for side in (english, foreign)]
+    names = dict.fromkeys(block.kind for block in english)
+    return [(sides[0][name], sides[1].get(name, "")) for name in names]
+
+
+# ---- HTML ----
+
+_BLOCKS = _names("p li dt dd h1 h2 h3 h4 h5 h6 td th caption div blockquote section article title figcaption")
+_SKIPPED = _names("script style pre nav header footer head form button select")
+_BOXES = _names("div ul ol p span table dl")
+_VOID = _names("br img hr meta link input col area base wbr")
+# Classes and ids of what is not running text in DocBook's, Sphinx's and Apache's pages.
+_ASIDE = re.compile(
+    r"navheader|navfooter|\btoc\b|sphinxsidebar|related|docnav|list-of|programlisting|screen\b|banner|langavail|preamble"
+    r"|top\b|path|toplang|bottomlang|indexdiv|calloutlist|navigation|highlight|comments|footer|quickview|directive-list"
+)
+_DEEPEST = 500  # elements inside each other: real pages have some dozens
+
+
+class _Page(HTMLParser):
+    kind = ""  # of the block that is being read; "": none is
+    skipped = 0  # open elements whose text is passed over
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.blocks: list[Block] = []
+        self.pieces: list[str] = []
+
+    def read(self, text: str) -> list[Block]:
+        self.feed(text)
+        self.close()
+        return self.blocks
+
+    def flush(self) -> None:
+        text = tidy("".join(self.pieces))
+        if text and self.kind:
+            self.blocks.append(Block(self.kind, text))
+        self.pieces = []
+
+    def handle_data(self, data: str) -> None:
+        if not self.skipped:
+            self.pieces.append(data)
+
+
+class _HtmlPage(_Page):
+    """Running text, without what leads around in the page and without code."""
+
+    kind = "-"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._open: list[tuple[str, bool]] = []  # elements, and whether each is skipped
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in _VOID:
+            if tag == "br":
+                self.pieces.append(" ")
+            return
+        named = {name: value or "" for name, value in attrs}
+        classes = named.get("class", "")
+        aside = tag in _BOXES and _ASIDE.search(f"{classes} {named.get('id', '')}") is not None
+        if tag in _BLOCKS and not self.skipped:
+            self.flush()
+            self.kind = ".".join((tag, *classes.split()[:1]))
+        if len(self._open) < _DEEPEST:
+            self._open.append((tag, tag in _SKIPPED or aside))
+            self.skipped += self._open[-1][1]
+
+    def handle_endtag(self, tag: str) -> None:
+        if all(name != tag for name, _ in self._open):
+            return
+        name = ""
+        while name != tag:
+            name, skipped = self._open.pop()
+            if name in _BLOCKS and not self.skipped:
+                self.flush()
+                self.kind = f"/{name}"
+            self.skipped -= skipped
+
+    def handle_data(self, data: str) -> None:
+        super().handle_data(data.replace("¶", ""))  # what links to a heading shows beside it
+
+    def close(self) -> None:
+        super().close()
+        self.flush()
+
+
+def parse_html(text: str) -> list[Block]:
+    return _HtmlPage().read(text)
+
+
+# ---- LibreOffice's help: made from one source for all languages, so paragraphs have the same ids in each ----
+
+_PARAGRAPHS = _names("p h1 h2 h3 h4 h5 h6")
+
+
+class _LibreOfficePage(_Page):
+    """Paragraphs by their ids. What is for users of a Mac is skipped: a page shows either that or what follows."""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        named = {name: value or "" for name, value in attrs}
+        classes = named.get("class", "")
+        if tag in _PARAGRAPHS:
+            name = named.get("id", "")
+            is_text = name.startswith(("par_", "hd_")) and "code" not in classes
+            self.kind, self.pieces, self.skipped = name if is_text else "", [], 0
+        elif tag in ("script", "style") or (tag == "span" and (self.skipped or "MAC" in classes.split())):
+            self.skipped += 1
+        elif tag == "br":
+            self.pieces.append(" ")
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in _PARAGRAPHS:
+            self.flush()
+            self.kind = ""
+        elif tag in ("script", "style", "span") and self.skipped:
+            self.skipped -= 1
+
+
+def parse_libreoffice(text: str) -> list[Block]:
+    return _LibreOfficePage().read(text)
+
+
+# ---- Help in Mallard and DocBook (GNOME, MATE, KDE): translated block by block from one tree ----
+
+_XML_BLOCKS = _names(
+    "p title desc cite subtitle para simpara term entry phrase caption refpurpose question answer subject tip td th"
+)
+_XML_SKIPPED = _names(
+    "credit revision legalnotice copyright author authorgroup publisher othercredit revhistory code screen "
+    "programlisting synopsis literallayout bookinfo articleinfo indexterm date releaseinfo cmdsynopsis input "
+    "output edition license keyword keywordset"
+)
+# Blocks of their own that may stand inside a paragraph.
+_INNER = _names(
+    "itemizedlist orderedlist variablelist table informaltable figure mediaobject note warning important "
+    "caution example informalexample blockquote procedure simplelist list steps item media listitem "
+    "varlistentry section sect1 sect2 sect3 sect4 qandaset screenshot footnote segmentedlist glosslist "
+    "calloutlist"
+)
+_BUILT_IN = _names("amp lt gt quot apos")
+_ENTITY = re.compile(r"""<!ENTITY\s+([\w.-]+)\s+(?:"([^"]*)"|'([^']*)')""")
+_DOCTYPE = re.compile(r"<!DOCTYPE[^\[>]*(\[.*?\]\s*)?>", re.DOTALL)
+_REFERENCE = re.compile(r"&([A-Za-z_][\w.-]*);")
+_LONGEST_ENTITY = 200  # characters: names of programs and people
+
+
+def parse_xml(text: str) -> list[Block]:
+    """The blocks of a file; none where it is no whole XML."""
     try:
-        return raw.decode()
-    except UnicodeDecodeError:
-        return raw.decode("latin-1")
+        found: list[Block] = []
+        _walk(ET.fromstring(_without_entities(text)), "", found)
+        return found
+    except (ET.ParseError, RecursionError, ValueError):
+        return []
+
+
+def _without_entities(text: str) -> str:
+    """With its entities put in, each once and not into each other: so they cannot grow."""
+    declared = {name: first or second for name, first, second in _ENTITY.findall(text)}
+
+    def value(match: re.Match[str]) -> str:
+        name = match[1]
+        if name in _BUILT_IN:
+            return match[0]
+        # One that is declared elsewhere is named after what it stands for, as a rule.
+        known = declared.get(name) or name.replace("-", " ").replace(".", " ")
+        return re.sub("<[^>]*>|[<>&]", " ", known[:_LONGEST_ENTITY])
+
+    text = re.sub(r"^\s*<\?xml[^>]*\?>", "", text.removeprefix("\ufeff"))  # it is decoded already
+    return _REFERENCE.sub(value, _DOCTYPE.sub("", text, count=1))
+
+
+def _name(element: ET.Element) -> str:
+    return element.tag.rsplit("}", 1)[-1] if isinstance(element.tag, str) else ""  # "" of a comment
+
+
+def _walk(element: ET.Element, parent: str, found: list[Block]) -> None:
+    name = _name(element)
+    if not name or name in _XML_SKIPPED:
+        return
+    inner = list(element)
+    if name in _XML_BLOCKS:
+        inner = []
+        if text := tidy(_running_text(element, inner)):
+            found.append(Block(f"{parent}/{name}", text))
+    for child in inner:
+        _walk(child, name, found)
+
+
+def _running_text(element: ET.Element, inner: list[ET.Element]) -> str:
+    """The text of a block; the blocks inside it, which are no part of it, are added to `inner`."""
+    text = element.text or ""
+    for child in element:
+        name = _name(child)
+        if name in _INNER or (name in _XML_BLOCKS and name != "phrase"):
+            inner.append(child)
+        elif name == "menuchoice":
+            text += " → ".join("".join(part.itertext()).strip() for part in child if _name(part) != "shortcut")
+        elif name in ("keycombo", "keyseq"):
+            text += "+".join("".join(part.itertext()).strip() for part in child)
+        elif name and name != "indexterm":
+            text += _running_text(child, inner)
+        text += child.tail or ""
+    return text
+
+
+# ---- Manual pages: translated from pages with the same macros in the same order ----
+
+# What a reader sees for an escape; the rest of what roff has is dropped.
+_NAMED = {
+    "aq": "'", "dq": '"', "lq": '"', "rq": '"', "oq": "'", "cq": "'", "em": "—", "en": "–", "bu": "•", "ha": "^",
+    "ti": "~", "Fo": "«", "Fc": "»", "co": "©", "mc": "µ", "->": "→", "rs": "\\", "ga": "`", "<=": "≤", ">=": "≥",
+    "+-": "±", "mu": "×", "hy": "-", "bv": "|", "de": "°",
+}  # fmt: skip
+_ESCAPE = re.compile(
+    r'\\(?:f(?:\[[^]]*\]|\(..|.)|s[-+]?\d|"(?P<comment>.*)$|\*(?:\[[^]]*\]|\(..|.)'
+    r"|\((?P<two>..)|\[(?P<long>[^]]{1,12})\]|(?P<one>.))",
+    re.MULTILINE,
+)
+_SINGLE = {"-": "-", " ": " ", "~": " ", "0": " ", "e": "\\", "\\": "\\", "'": "´", "`": "`"}
+_REQUEST = re.compile(r"""^[.'][ \t]*([A-Za-z\\"]+)[ \t]*(.*)$""")
+_ARGUMENT = re.compile(r'"((?:[^"]|"")*)"?|((?:\\.|[^\s"\\])+)')
+
+_LITERAL, _LITERAL_ENDS = _names("EX nf TS EQ"), _names("EE fi TE EN")
+_PARAGRAPH_MACROS = _names("PP P LP TP TQ HP IP RS RE br sp")
+_FONTS, _MIXED = _names("B I SM SB"), _names("BR BI IB IR RB RI")
+_SHORTEST = 200  # characters of a page; a shorter one only names another
+
+
+def parse_man(text: str) -> list[Block]:
+    return _ManualPage().read(text) if len(text) >= _SHORTEST else []
+
+
+class _ManualPage:
+    def __init__(self) -> None:
+        self.blocks: list[Block] = []
+        self.kind = "-"
+        self.pieces: list[str] = []
+        self.literal = False  # within code or a table
+
+    def read(self, text: str) -> list[Block]:
+        for line in text.split("\n"):
+            if found := _REQUEST.match(line):
+                self._request(found[1], found[2])
+            elif self.literal:
+                continue
+            elif line.strip():
+                self._text(line)
+            else:
+                self._start(self.kind)
+        self._start("")
+        return self.blocks
+
+    def _add(self, kind: str, text: str) -> None:
+        if shown := tidy(_plain(text)):
+            self.blocks.append(Block(kind, shown))
+
+    def _start(self, kind: str) -> None:
+        self._add(self.kind, " ".join(self.pieces))
+        self.kind, self.pieces = kind, []
+
+    def _text(self, text: str) -> None:
+        self.pieces.append(text)
+        if self.kind == "TP":  # the first line after it is the term, what follows explains it
+            self._start("TP body")
+
+    def _request(self, name: str, rest: str) -> None:
+        if name in _LITERAL or name in _LITERAL_ENDS:
+            self.literal = name in _LITERAL
+            self._start(self.kind if self.literal else name)
+        elif self.literal or name.startswith(('"', "\\")):  # the latter: a comment
+            return
+        elif name in ("SH", "SS"):
+            self._start(f"{name} body")
+            self._add(name, " ".join(_arguments(rest)))
+        elif name in _PARAGRAPH_MACROS:
+            self._start(name)
+            if name == "IP":
+                self._add("IP mark", "".join(_arguments(rest)[:1]))
+        elif name in _FONTS or name in _MIXED:
+            self._text(("" if name in _MIXED else " ").join(_arguments(rest)))
+        elif name in ("UR", "MT", "UE", "ME"):
+            self.pieces.append(rest)
+
+
+def _arguments(text: str) -> list[str]:
+    return [quoted.replace('""', '"') or bare for quoted, bare in _ARGUMENT.findall(text)]
+
+
+def _plain(text: str) -> str:
+    def seen(found: re.Match[str]) -> str:
+        if found["one"]:
+            return _SINGLE.get(found["one"], "")
+        name = found["two"] or found["long"]
+        return _NAMED.get(name, " ") if name else ""
+
+    return _ESCAPE.sub(seen, text)

@@ -1,28 +1,68 @@
-"""The sources of the corpus: what packages they are in, under what licence, and how text is got out of them.
-
-In the name of a package `{language}` stands for the language's own; names with a bar between them are one package under
-its names in several releases, the newest first.
-"""
+"""The sources of the corpus, as sources.toml lists them, and how text is found in their packages for two languages."""
 
 from __future__ import annotations
 
 import re
+import struct
 import tomllib
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from docnmt.base.errors import DocnmtError
-from tools.debian.blocks import Texts, align_by_name
-from tools.debian.games import Wesnoth
-from tools.debian.html_pages import parse_html
-from tools.debian.languages import Language
-from tools.debian.libreoffice_help import parse_libreoffice
-from tools.debian.manual_pages import parse_man
-from tools.debian.packages import Files
-from tools.debian.pages import Pages
-from tools.debian.xml_help import parse_xml
+from tools.debian.packages import MAX_FILE, Files
+from tools.debian.pages import (
+    Block,
+    Texts,
+    align,
+    align_by_name,
+    parse_html,
+    parse_libreoffice,
+    parse_man,
+    parse_xml,
+    tidy,
+)
+
+# ---- Languages, as packages call them: in their names, in folders, in file names ----
+
+ENGLISH = "en"
+_USUAL = {"zh": "cn", "en": "us"}  # the variety that is meant by a code alone, where packages name one
+
+
+@dataclass(frozen=True)
+class Language:
+    code: str  # as asked for, in lower case: "fr", "zh", "pt_br"
+
+    @property
+    def package(self) -> str:
+        """How names of packages end: libreoffice-help-fr, -zh-cn, -pt-br."""
+        base, _, region = self.code.partition("_")
+        region = region or (_USUAL.get(base, "") if base != ENGLISH else "")
+        return f"{base}-{region}" if region else base
+
+    def is_called(self, name: str) -> bool:
+        """Whether a folder or a part of a file name is this language's: fr, fr_FR, fr-FR; C for English."""
+        plain = re.split("[.@]", name.lower().replace("-", "_"))[0]
+        if "_" in self.code:
+            return plain == self.code
+        usual = f"{self.code}_{_USUAL.get(self.code, self.code)}"
+        return plain in (self.code, usual) or (self.code == ENGLISH and plain == "c")
+
+
+def parse_pair(text: str) -> tuple[Language, Language]:
+    """`fr-en`, `en-de`, `pt_BR-en`"""
+    codes = text.lower().split("-")
+    if len(codes) != 2 or not all(re.fullmatch(r"[a-z]{2,3}(_[a-z]{2,4})?", code) for code in codes):
+        raise DocnmtError(
+            f"--languages {text}: not a pair of languages\n"
+            "  Write source and target with a hyphen between them, a region with an underscore: fr-en, en-zh, pt_BR-en."
+        )
+    if codes[0] == codes[1]:
+        raise DocnmtError(f"--languages {text}: the same language twice\n  Name two.")
+    return Language(codes[0]), Language(codes[1])
 
 
 class Extractor(Protocol):
@@ -33,6 +73,164 @@ class Extractor(Protocol):
         """Names of documents, each with all of its English texts in order and their translations."""
 
 
+# ---- Manuals: the same pages in every language ----
+
+
+@dataclass(frozen=True)
+class Pages:
+    """Where pages lie: each pattern has groups `page` and `language` (none: English); its key goes before the page."""
+
+    patterns: Mapping[str, str]
+    parse: Callable[[str], list[Block]]
+    left_out: str = "(?!)"
+    align: Callable[[Sequence[Block], Sequence[Block]], Texts] = align
+
+    def wants(self, path: str, language: Language) -> bool:
+        place = self._place(path)
+        return place is not None and (Language(ENGLISH).is_called(place[0]) or language.is_called(place[0]))
+
+    def documents(self, files: Files, language: Language) -> Iterator[tuple[str, Texts]]:
+        """The pages that are there in English and in the language, each with all of its English blocks."""
+        found: dict[Language, dict[str, str]] = {Language(ENGLISH): {}, language: {}}
+        for path in files:
+            if place := self._place(path):
+                for side, pages in found.items():
+                    if side.is_called(place[0]):
+                        pages[place[1]] = path
+        english, foreign = found.values()
+        for page in sorted(english.keys() & foreign.keys()):
+            sides = [self.parse(text_of(files[side[page]])) for side in (english, foreign)]
+            if texts := self.align(*sides):
+                yield page, texts
+
+    def _place(self, path: str) -> tuple[str, str] | None:
+        """Language and page of a file."""
+        for prefix, pattern in self.patterns.items():
+            if found := re.fullmatch(pattern, path):
+                page = f"{prefix}{found['page']}"
+                return None if re.search(self.left_out, page) else (found["language"] or ENGLISH, page)
+        return None
+
+
+def text_of(raw: bytes) -> str:
+    """The text of a file, unpacked if it is packed; nothing of one that cannot be read."""
+    if raw[:2] == b"\x1f\x8b":
+        try:
+            raw = zlib.decompressobj(wbits=31).decompress(raw, MAX_FILE)
+        except zlib.error:
+            return ""
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return raw.decode("latin-1")
+
+
+# ---- The Battle for Wesnoth: story and dialogue in the order of the scenarios, a catalogue for each campaign ----
+
+_SCENARIO = re.compile(
+    r"usr/share/games/wesnoth/[\d.]+/data/(?P<page>(?:.*/)?(?:campaigns|multiplayer/scenarios|core/units|core/encyclopedia"
+    r"|tutorial)/.*)\.cfg"
+)
+_TOKEN = re.compile(
+    r'#textdomain\s+(?P<domain>\S+)|^\s*#(?!\s*po)[^\n]*|(?P<key>[a-z_0-9]+)\s*=\s*(?=_|$)|_\s*"(?P<text>(?:[^"]|"")*)"'
+    r'|"(?:[^"]|"")*"',
+    re.MULTILINE,
+)
+_TOLD = ("message", "story", "note", "description", "text", "summary", "tooltip", "reason")
+_HINT = re.compile(r"^[a-z _A-Z]{2,30}\^")  # for translators, before the message
+_MARKUP = re.compile(r"</?(?:i|b|big|small|span|ref|header|bold|italic|format|img|jump)\b[^>]*>")
+_MAGIC = 0x950412DE  # of gettext's compiled catalogues (.mo)
+
+
+class Wesnoth:
+    def wants(self, path: str, language: Language) -> bool:
+        return _SCENARIO.fullmatch(path) is not None or _is_catalogue(path, language)
+
+    def documents(self, files: Files, language: Language) -> Iterator[tuple[str, Texts]]:
+        domains = catalogues(files, language)
+        for path in sorted(files):
+            if found := _SCENARIO.fullmatch(path):
+                texts: Texts = []
+                for domain, message in dict.fromkeys(_messages(text_of(files[path]))):
+                    texts += paragraphs(message, domains.get(domain, {}).get(message, ""))
+                yield found["page"], texts
+
+
+def _messages(text: str) -> Iterator[tuple[str, str]]:
+    """What is said and told, each with its text domain."""
+    domain, key = "wesnoth", ""
+    for found in _TOKEN.finditer(text):
+        domain, key = found["domain"] or domain, found["key"] or key
+        if found["text"] is not None and key in _TOLD:
+            yield domain, found["text"].replace('""', '"')
+
+
+def paragraphs(english: str, foreign: str) -> Texts:
+    """The paragraphs of a message beside their translations; one pair if the two sides are not divided alike."""
+    if foreign == english:  # as messages are left that nobody has translated
+        foreign = ""
+    sides = [[text for part in side.split("\n\n") if (text := _shown(part))] for side in (english, foreign)]
+    if not sides[1]:
+        return [(text, "") for text in sides[0]]
+    if len(sides[0]) != len(sides[1]):
+        return [(_shown(english), _shown(foreign))]
+    return list(zip(*sides, strict=True))
+
+
+def _shown(text: str) -> str:
+    return tidy(_MARKUP.sub("", _HINT.sub("", text)).replace("—", " — "))
+
+
+def catalogues(files: Files, language: Language) -> dict[str, dict[str, str]]:
+    """The catalogues of a language by their domains: `.../fr/LC_MESSAGES/wesnoth.mo`."""
+    found: dict[str, dict[str, str]] = {}
+    for path in sorted(files):
+        if _is_catalogue(path, language):
+            found.setdefault(Path(path).stem, {}).update(read_catalogue(files[path]))
+    return found
+
+
+def _is_catalogue(path: str, language: Language) -> bool:
+    parts = path.split("/")
+    return path.endswith(".mo") and len(parts) > 2 and any(map(language.is_called, parts[-3:-1]))
+
+
+def read_catalogue(raw: bytes) -> dict[str, str]:
+    """Messages and their translations, the singular of those that have a plural; nothing of a file that is damaged.
+
+    Python's own reader would also evaluate the rule for plurals that stands in the file.
+    """
+    messages: dict[str, str] = {}
+    try:
+        order = "<" if struct.unpack_from("<I", raw)[0] == _MAGIC else ">"
+        magic, _, count, *tables = struct.unpack_from(f"{order}5I", raw)
+        for number in range(count if magic == _MAGIC else 0):
+            sides = []
+            for table in tables:
+                length, start = struct.unpack_from(f"{order}2I", raw, table + 8 * number)
+                sides.append(struct.unpack_from(f"{length}s", raw, start)[0].split(b"\0")[0].decode())
+            messages[sides[0]] = sides[1]
+    except (struct.error, UnicodeDecodeError):
+        return {}
+    messages.pop("", None)  # the header
+    return messages
+
+
+# ---- The list of sources ----
+
+# Of HTML manuals: indexes, tables of contents and the whole manual on one page.
+_LISTS = (
+    r"genindex|search|(^|/)index-|glossary-index|/ix\d|bi01|(^|/)developers-reference$|quickreference|sitemap|directives$"
+    r"|bk01-toc"
+)
+_PARSERS: dict[str, Callable[..., Extractor]] = {
+    "html": partial(Pages, parse=parse_html, left_out=_LISTS),
+    "xml": partial(Pages, parse=parse_xml),
+    "libreoffice": partial(Pages, parse=parse_libreoffice, align=align_by_name),
+    "man": partial(Pages, parse=parse_man),
+}
+
+
 @dataclass(frozen=True)
 class Source:
     name: str
@@ -40,7 +238,12 @@ class Source:
     licence: str
     packages: tuple[str, ...]
     extractor: Extractor
-    multilingual: bool = False  # some packages have all languages, though others have one
+    multilingual: bool = False
+
+    def has(self, language: Language, packages: Container[str]) -> bool:
+        """Whether there is a package of the language, if each has its own."""
+        own = [name.format(language=language.package) for name in self.packages if "{language}" in name]
+        return not own or any(name in packages for name in own)
 
     def packages_of(self, languages: list[Language]) -> list[tuple[str, ...]]:
         """For each package its names, of which one is enough."""
@@ -52,117 +255,23 @@ class Source:
         return [tuple(names.split("|")) for names in dict.fromkeys(filled)]
 
 
-_HELP = tomllib.loads(Path(__file__).with_name("help_packages.toml").read_text(encoding="utf-8"))
-_CAMPAIGNS = "data did dm dw ei httt l low nr sof sota sotbe thot trow tsg ttb utbs"
-_LISTS = re.compile(  # indexes, tables of contents and the whole manual on one page
-    r"genindex|search|(^|/)index-|glossary-index|/ix\d|bi01|(^|/)developers-reference$|quickreference|sitemap|directives$"
-    r"|bk01-toc"
-)
-_DEBIAN_DOCS = {
-    "handbook/": r"usr/share/doc/debian-handbook/html/(?P<language>[^/]+)/(?P<page>[^/]+)\.html",
-    "install/": r"usr/share/doc/installation-guide-amd64/(?P<language>[^/]+)/(?P<page>[^/]+)\.html",
-    "reference/": r"usr/share/debian-reference/(?P<page>[^/.]+)\.(?P<language>[^/.]+)\.html",
-    "faq/": r"usr/share/doc/debian/FAQ/(?:[^/]+/)?(?P<page>[^/.]+)\.(?P<language>[^/.]+)\.html",
-    "devref/": r"usr/share/developers-reference/(?:(?P<language>[^/]+)/)?(?P<page>[^/]+)\.html",
-    "maint/": r"usr/share/doc/maint-guide[^/]*/html/(?P<page>[^/.]+)\.(?P<language>[^/.]+)\.html",
-}
+def _source(
+    packages: str, parser: str = "", pages: Mapping[str, str] | None = None, left_out: str = "", **named: Any
+) -> Source:
+    options = {"left_out": left_out} if left_out else {}
+    extractor = _PARSERS[parser](pages, **options) if pages else Wesnoth()
+    return Source(packages=tuple(packages.split()), extractor=extractor, **named)
 
 
-def _in(pattern: str) -> dict[str, re.Pattern[str]]:
-    return {"": re.compile(pattern)}
-
-
-SOURCES = (
-    Source(
-        "libreoffice-help",
-        "manuals",
-        "MPL-2.0",
-        ("libreoffice-help-en-us", "libreoffice-help-{language}"),
-        Pages(
-            parse_libreoffice,
-            _in(r"usr/share/libreoffice/help/(?P<language>[^/]+)/text/(?P<page>.+)\.html"),
-            align=align_by_name,
-        ),
-    ),
-    Source(
-        "gnome-help",
-        "manuals",
-        "CC-BY-SA-3.0, GFDL-1.1+, GPL-2+ (each program's own)",
-        tuple(_HELP["gnome"].split()),
-        Pages(
-            parse_xml,
-            _in(r"usr/share/help/(?P<language>[^/]+)/(?P<page>.+)\.(?:page|docbook|xml)"),
-            re.compile(r"legal|(^|/)(?:l?gpl|fdl)/"),
-        ),
-    ),
-    Source(
-        "debian-docs",
-        "manuals",
-        "GPL-2+ (handbook: also CC-BY-SA-3.0)",
-        (
-            "debian-handbook",
-            "installation-guide-amd64",
-            "debian-reference-en",
-            "debian-reference-{language}",
-            "debian-faq",
-            "debian-faq-{language}",
-            "developers-reference",
-            "developers-reference-{language}",
-            "maint-guide",
-            "maint-guide-{language}",
-        ),
-        Pages(parse_html, {prefix: re.compile(pattern) for prefix, pattern in _DEBIAN_DOCS.items()}, _LISTS),
-        multilingual=True,
-    ),
-    Source(
-        "kde-docs",
-        "manuals",
-        "GFDL-1.2+, GPL-2+ (each program's own)",
-        tuple(_HELP["kde"].split()),
-        Pages(parse_xml, _in(r"usr/share/doc/HTML/(?P<language>[^/]+)/(?P<page>.+)\.docbook")),
-    ),
-    Source(
-        "gimp-help",
-        "manuals",
-        "GFDL-1.2+",
-        ("gimp-help-en", "gimp-help-{language}"),
-        Pages(parse_html, _in(r"usr/share/gimp/[\d.]+/help/(?P<language>[^/]+)/(?P<page>.+)\.html"), _LISTS),
-    ),
-    Source(
-        "apache-docs",
-        "manuals",
-        "Apache-2.0",
-        ("apache2-doc",),
-        Pages(parse_html, _in(r"usr/share/doc/apache2-doc/manual/(?P<language>[^/]+)/(?P<page>.+)\.html"), _LISTS),
-    ),
-    Source(
-        "manpages",
-        "manuals",
-        "GPL-2+, GPL-3+, BSD, Linux-man-pages-copyleft (each page's own)",
-        ("manpages", "manpages-dev", "manpages-{language}", "manpages-{language}-dev"),
-        Pages(parse_man, _in(r"usr/share/man/(?:(?!man\d)(?P<language>[^/]+)/)?(?P<page>man\w+/[^/]+?)(?:\.gz)?")),
-    ),
-    Source(
-        "wesnoth",
-        "games",
-        "GPL-2+",
-        tuple(
-            "|".join(f"wesnoth-{version}-{part}" for version in ("1.18", "1.16", "1.14")) for part in _CAMPAIGNS.split()
-        ),
-        Wesnoth(),
-    ),
-)
+_LISTED = tomllib.loads(Path(__file__).with_name("sources.toml").read_text(encoding="utf-8"))
+SOURCES = tuple(_source(**entry) for entry in _LISTED["source"])
 
 
 def chosen_sources(only: str) -> list[Source]:
     """All, or those whose names begin with one of the given ones."""
-    if not only:
-        return list(SOURCES)
-    chosen = []
-    for name in filter(None, map(str.strip, only.split(","))):
-        fitting = [source for source in SOURCES if source.name.startswith(name)]
-        if not fitting:
+    prefixes = [name.strip() for name in only.split(",") if name.strip()] or [""]
+    for name in prefixes:
+        if not any(source.name.startswith(name) for source in SOURCES):
             known = ", ".join(source.name for source in SOURCES)
             raise DocnmtError(f"--only {name}: there is no such source\n  There are: {known}.")
-        chosen += fitting
-    return [source for source in SOURCES if source in chosen]
+    return [source for source in SOURCES if source.name.startswith(tuple(prefixes))]

@@ -6,15 +6,17 @@ import struct
 import pytest
 
 from docnmt.base.errors import DocnmtError
-from tools.debian.blocks import Block, align, align_by_name, tidy
-from tools.debian.games import catalogues, paragraphs, read_catalogue
-from tools.debian.html_pages import parse_html
-from tools.debian.languages import Language, parse_pair
-from tools.debian.libreoffice_help import parse_libreoffice
-from tools.debian.manual_pages import parse_man
-from tools.debian.pages import text_of
-from tools.debian.sources import SOURCES, chosen_sources
-from tools.debian.xml_help import parse_xml
+from tools.debian.pages import Block, align, align_by_name, parse_html, parse_libreoffice, parse_man, parse_xml, tidy
+from tools.debian.sources import (
+    SOURCES,
+    Language,
+    catalogues,
+    chosen_sources,
+    paragraphs,
+    parse_pair,
+    read_catalogue,
+    text_of,
+)
 
 FRENCH, CHINESE = Language("fr"), Language("zh")
 
@@ -223,13 +225,9 @@ def test_catalogues_of_a_language():
 
 
 def test_messages_of_several_paragraphs():
-    assert paragraphs("a\n\nb", "x\n\ny", tidy, r"\n\n") == [("a", "x"), ("b", "y")]
-    assert paragraphs("a\n\nb", "x y", tidy, r"\n\n") == [("a b", "x y")]
-    assert (
-        paragraphs("a\n\nb", "", tidy, r"\n\n")
-        == paragraphs("a\n\nb", "a\n\nb", tidy, r"\n\n")
-        == [("a", ""), ("b", "")]
-    )
+    assert paragraphs("a\n\nb", "x\n\ny") == [("a", "x"), ("b", "y")]
+    assert paragraphs("a\n\nb", "x y") == [("a b", "x y")]
+    assert paragraphs("a\n\nb", "") == paragraphs("a\n\nb", "a\n\nb") == [("a", ""), ("b", "")]
 
 
 def test_wesnoth_tells_its_stories_in_order():

@@ -6,7 +6,7 @@ import pytest
 
 from docnmt.document import GAP, ParallelDocument
 from tests.tools.debian.packages import sentence
-from tools.debian.split import SPLITS, split
+from tools.debian.splits import SPLITS, split
 
 
 def document(name: str, numbers) -> ParallelDocument:
