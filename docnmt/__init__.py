@@ -13,6 +13,7 @@ translates files and keeps their layout, `translator.score` tells how probable g
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from docnmt.base.errors import BadInput, DocnmtError
@@ -43,15 +44,14 @@ __all__ = [
 ]
 
 
+_NOT_IN_TRANSLATOR = {"Glossary": "terms", "SentenceScore": "scoring", "translate_file": "files"}
+
+
 def __getattr__(name: str) -> object:
     # torch takes seconds to import: only those who load a model pay for it
-    if name in __all__:
-        from docnmt.decoding import files, scoring, terms, translator
-
-        for module in (translator, scoring, terms, files):
-            if hasattr(module, name):
-                return getattr(module, name)
-    raise AttributeError(f"module 'docnmt' has no attribute {name!r}")
+    if name not in __all__:
+        raise AttributeError(f"module 'docnmt' has no attribute {name!r}")
+    return getattr(import_module(f"docnmt.decoding.{_NOT_IN_TRANSLATOR.get(name, 'translator')}"), name)
 
 
 def __dir__() -> list[str]:

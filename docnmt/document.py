@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from docnmt.base.errors import DocnmtError
 
-# A place in a document whose sentence is not there (its translation was missing, a filter took it out). It is no
-# training pair, is translated by nothing and never scored; contexts count it as a place and see nothing in it, so that
-# sentences on its two sides never pass for neighbours.
+# A place in a document whose sentence is missing (it had no translation, or a filter removed it). It is not a training
+# pair and is never translated or scored. Contexts count it as a position but see nothing there, so that the sentences
+# before and after it never pass for neighbours.
 GAP = ""
 
 
@@ -32,7 +32,7 @@ class Document:
 
     @property
     def filled(self) -> tuple[int, ...]:
-        """The positions that are no gaps."""
+        """The positions that are not gaps."""
         return tuple(i for i, sentence in enumerate(self.sentences) if sentence)
 
 
@@ -58,12 +58,12 @@ class ParallelDocument:
 
     @property
     def filled(self) -> tuple[int, ...]:
-        """The positions that are no gaps."""
+        """The positions that are not gaps."""
         return tuple(i for i, pair in enumerate(zip(self.source, self.target, strict=True)) if any(pair))
 
 
 def _sentences(document: Document | ParallelDocument, side: str) -> None:
-    """A list is taken for a tuple; a string, which would pass for a list of letters, is refused."""
+    """A list becomes a tuple; a string, which would pass for a list of letters, is refused."""
     given = getattr(document, side)
     if isinstance(given, str):
         shown = repr(given) if len(given) <= 40 else f"{given[:40]!r}..."
@@ -119,7 +119,7 @@ def context_positions(position: int, length: int, spec: ContextSpec) -> tuple[in
 
 
 def visible_positions(sentences: Sequence[Sized], position: int, spec: ContextSpec) -> tuple[int, ...]:
-    """Those of `context_positions` that are no gaps, of sentences as text or as token ids."""
+    """Those of `context_positions` that are not gaps; sentences are text or token ids."""
     return tuple(i for i in context_positions(position, len(sentences), spec) if len(sentences[i]))
 
 
@@ -131,7 +131,7 @@ def context_sentences(sentences: Sequence[str], position: int, spec: ContextSpec
 def trim_to_budget(before: int, after: int, budget: int) -> tuple[int, int]:
     """How many tokens of the context before and after to keep when only `budget` fit.
 
-    The far ends go first: what is kept is next to the sentence. Each side may use what the other leaves free.
+    The far ends are cut first: what is kept is next to the sentence. Each side may use what the other leaves free.
     """
     keep_before = min(before, max(budget - after, (budget + 1) // 2))
     return keep_before, min(after, budget - keep_before)

@@ -1,4 +1,8 @@
-"""A model is a folder: weights.safetensors, config.json, source.spm, target.spm. It knows its own settings."""
+"""A model is a folder: weights.safetensors, config.json with its settings, source.spm, target.spm.
+
+The weights are float32; in a folder that `docnmt quantize` wrote, matrices are int8, and config.json says so. Nothing
+in a folder is code: loading safetensors and JSON runs nothing.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,6 @@ from torch.overrides import TorchFunctionMode
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.files import check_hashes, folder_atomically, hashes, read_json, regular_file, write_json
-from docnmt.base.report import Column, Table
 from docnmt.config import ContextConfig, DecodingConfig, ModelConfig, from_table
 from docnmt.data.context import ContextRule
 from docnmt.data.subwords import Subwords
@@ -39,7 +42,7 @@ if TYPE_CHECKING:
 
 
 def choose_device(name: str) -> torch.device:
-    """`auto` is a GPU where there is one; under torchrun each process has its own."""
+    """`auto` is a GPU if there is one; under torchrun each process has its own."""
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     if name == "cuda":
@@ -52,18 +55,17 @@ def choose_device(name: str) -> torch.device:
 
 
 def set_threads(count: int) -> None:
-    """As many as a recipe says; 0 leaves it to torch."""
+    """0 leaves the number to torch."""
     if count:
         torch.set_num_threads(count)
 
 
-# The weights are float32; in a folder that `docnmt quantize` wrote, matrices are int8, and config.json says so.
-# Nothing in it is code: safetensors and JSON cannot run anything when they are loaded.
+# ---- Models on disk ----
 
 
 @dataclass(frozen=True)
 class ModelCard:
-    """All that is needed to build a model but its weights."""
+    """All that is needed to build a model, except its weights."""
 
     model: ModelConfig
     context: ContextConfig
@@ -76,7 +78,7 @@ class ModelCard:
         return system_of(self.model.kind, self.context.kind)
 
     def rule(self, source: Subwords, spec: ContextSpec | None = None, target: Subwords | None = None) -> ContextRule:
-        """The target's sub-words matter to rules that change what is written."""
+        """The target's sub-words matter to rules that change what the decoder writes."""
         marks = (source.bos, source.eos, *((target.bos, target.eos) if target else ()))
         return self.system.rule(self.context)(spec or self.context.spec, self.context.max_tokens, *marks)
 
@@ -87,17 +89,17 @@ class LoadedModel:
     card: ModelCard
     source: Subwords
     target: Subwords
-    int8: bool = False  # `docnmt quantize` wrote the folder; the model has its weights back in float32
+    int8: bool = False  # `docnmt quantize` wrote the folder; the model's weights are dequantized
 
 
 def weights_of(model: TranslationModel) -> dict[str, Tensor]:
-    """Every parameter once: tied ones under their first name."""
+    """Every parameter once, tied ones under their first name."""
     return {name: parameter.detach() for name, parameter in model.named_parameters()}
 
 
 def save_weights(path: Path, weights: Mapping[str, Tensor]) -> None:
     path.touch()
-    mode = path.stat().st_mode  # as the umask has it; safetensors would keep the file from all others
+    mode = path.stat().st_mode  # as the umask says; safetensors makes the file readable to its owner alone
     save_file({name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}, path)
     path.chmod(mode)
 
@@ -117,7 +119,7 @@ def save_model(
 
 
 def read_config(folder: str | Path) -> dict[str, Any]:
-    """All of config.json: the card, notes, and how the weights are held."""
+    """All of config.json: the card, notes, and the type of the weights."""
     path = Path(folder) / "config.json"
     try:
         table = read_json(path)
@@ -146,17 +148,17 @@ def load_card(folder: str | Path) -> ModelCard:
 
 
 def is_int8(folder: str | Path) -> bool:
-    """Whether `docnmt quantize` wrote this model folder; else its weights are what training left, in float32."""
+    """Whether `docnmt quantize` wrote this model folder; otherwise its weights are float32, as trained."""
     held = read_config(folder).get("weights", "float32")
     if held not in ("float32", "int8"):
         raise DocnmtError(
-            f"{folder}: holds its weights as {held}, unknown to docnmt {__version__}\n  Install a newer one."
+            f"{folder}: the weights are of type {held}, unknown to docnmt {__version__}\n  Install a newer version."
         )
     return held == "int8"
 
 
 def read_notes(folder: Path) -> dict[str, Any] | None:
-    """What save_model was told beside the model itself; None where there is no model."""
+    """The notes given to save_model; None if there is no model."""
     try:
         return read_json(folder / "config.json")["notes"]
     except (OSError, ValueError, KeyError, TypeError):
@@ -164,7 +166,7 @@ def read_notes(folder: Path) -> dict[str, Any] | None:
 
 
 def model_key(folder: str | Path) -> str:
-    """A hash of all that decides what a model writes: its settings, weights and shortlist."""
+    """A hash of all that determines what a model writes: its settings, weights and shortlist."""
     digest = hashlib.sha256()
     for name in ("config.json", "weights.safetensors", "shortlist.safetensors"):
         if not (Path(folder) / name).exists():
@@ -182,7 +184,7 @@ def load_weights(path: Path) -> dict[str, Tensor]:
 
 
 def check_files(folder: Path) -> None:
-    """Refuses a model folder whose files are others than training wrote, if it knows which these are."""
+    """Refuses a model folder if its files are not those that were saved, as far as config.json has their hashes."""
     known = read_config(folder).get("files", {})
     try:
         check_hashes(folder, known if isinstance(known, dict) else {})
@@ -194,12 +196,12 @@ def check_files(folder: Path) -> None:
 
 
 class _ForWeights(TorchFunctionMode):
-    """A model that is built to be filled from a file: not much larger than it, whatever config.json says, and no time
-    is spent on drawing what the file replaces. The device "meta" would do as well, but makes torch import its compiler,
-    which takes longer than all the rest."""
+    """A model that is built to be filled from a file: refused if config.json makes it much larger than the file, and
+    without the random numbers that the file replaces. The device "meta" would do as well, but makes torch import its
+    compiler, which takes longer than all the rest."""
 
     BESIDE = 1 << 24  # numbers that a model has beside its weights: tables of positions
-    COPIES = 3  # of a table that both embeddings and the softmax share, until they do
+    COPIES = 3  # of a table that both embeddings and the softmax share in the end
 
     def __init__(self, path: Path):
         super().__init__()
@@ -243,10 +245,12 @@ def load_model(folder: str | Path, device: torch.device | str = "cpu") -> Loaded
     if missing:
         raise DocnmtError(f"{folder}: weights are missing, {missing[0]} first\n  Copy the model folder again.")
     if bool(scales) != int8:
-        raise DocnmtError(f"{folder}: config.json and the weights are of two models\n  Copy the model folder again.")
+        raise DocnmtError(
+            f"{folder}: config.json and weights.safetensors belong to different models\n  Copy the model folder again."
+        )
     with torch.no_grad():
         for name, scale in scales.items():
-            model.get_parameter(name).mul_(scale[:, None].to(device))  # whole numbers so far
+            model.get_parameter(name).mul_(scale[:, None].to(device))  # int8 numbers so far
     return LoadedModel(model.eval(), card, source, target, int8)
 
 
@@ -254,22 +258,20 @@ def _check_numbers(folder: Path, weights: Mapping[str, Tensor]) -> None:
     for name, tensor in weights.items():
         if tensor.is_floating_point() and not tensor.isfinite().all():
             raise DocnmtError(
-                f"{folder}: {name} has values that are no numbers: its training diverged\n"
+                f"{folder}: {name} has values that are not finite: its training diverged\n"
                 "  Train it again, at a lower learning rate or with clip = 1.0."
             )
 
 
-# ---- `docnmt quantize` ----
-
-# `docnmt quantize`: a model folder about a quarter as large, its matrices in int8, all else as it was.
+# ---- `docnmt quantize`: a model folder about a quarter as large, its matrices in int8, all else as it was ----
 
 _WRITTEN = ("weights.safetensors", "config.json")  # all other files are copied
-_HOLDERS = ("layers", "connection")  # parts of names that say nothing of what a matrix is for
+_HOLDERS = ("layers", "connection")  # parts of names that say nothing about the purpose of a matrix
 
 
 @dataclass(frozen=True)
 class Kind:
-    """Matrices of one purpose, of all layers. Errors are relative: the length of the difference by that of what was."""
+    """Matrices of one purpose, of all layers. Errors are relative to the norm of the original."""
 
     name: str
     matrices: int
@@ -281,26 +283,15 @@ class Kind:
 
 @dataclass(frozen=True)
 class Quantized:
-    """What became of a model folder."""
+    """What `docnmt quantize` reports."""
 
     kinds: list[Kind]
     bytes_before: int  # of the whole folder
     bytes_after: int
 
-    def table(self) -> Table:
-        columns = [Column("kind of matrix", text=True), *map(Column, ("matrices", "before", "after"))]
-        table = Table("int8 weights", [*columns, Column("error"), Column("worst row")])
-        for kind in self.kinds:
-            sizes = _megabytes(kind.bytes_before), _megabytes(kind.bytes_after)
-            table.add(kind.name, str(kind.matrices), *sizes, f"{kind.error:.2%}", f"{kind.worst_row:.2%}")
-        sizes = _megabytes(self.bytes_before), _megabytes(self.bytes_after)
-        table.add("the whole folder", str(sum(kind.matrices for kind in self.kinds)), *sizes, "", "", rule=True)
-        table.notes.append("sizes in MB; error: length of the difference by the length of what was")
-        return table
-
 
 def quantize_folder(folder: Path, out: Path) -> Quantized:
-    """Writes the model folder anew with its matrices in int8."""
+    """Writes a copy of the model folder with its matrices in int8."""
     if is_int8(folder):
         raise DocnmtError(f"{folder}: is int8 already\n  Give the model that it was quantized from.")
     files = [path for path in folder.iterdir() if path.is_file() and not path.name.startswith(".")]
@@ -319,7 +310,7 @@ def quantize_folder(folder: Path, out: Path) -> Quantized:
                 if path.name not in _WRITTEN:
                     shutil.copyfile(path, temporary / path.name)
             known = hashes(temporary)
-            known.pop("shortlist.safetensors", None)  # may be made anew; it knows itself what it was made for
+            known.pop("shortlist.safetensors", None)  # may be replaced; it has a hash of the sub-words it is for
             write_json(temporary / "config.json", config | {"files": known})
     except (OSError, SafetensorError) as error:
         raise DocnmtError(f"{out}: the model could not be saved ({error})\n  Make room and run again.") from None
@@ -327,22 +318,21 @@ def quantize_folder(folder: Path, out: Path) -> Quantized:
 
 
 def _check_output(folder: Path, out: Path, names: set[str]) -> None:
-    """Nothing that somebody else made is lost; what was quantized before is replaced."""
+    """Only an int8 model may be replaced, and only if no other file is lost with it."""
     if not out.exists() or (out.is_dir() and not any(out.iterdir())):
         return
     if not (out / "config.json").exists() or not is_int8(out):
-        raise DocnmtError(f"{out}: is there already and is no int8 model\n  Give a folder that is not, or remove it.")
+        raise DocnmtError(f"{out}: is there already and is not an int8 model\n  Name a new folder, or remove it.")
     strange = sorted({path.name for path in out.iterdir()} - names)
     if strange:
         raise DocnmtError(
-            f"{out}: has {strange[0]}, which {folder} has not and which would be lost\n"
-            "  Move it away, or give another folder."
+            f"{out}: has {strange[0]}, which is not in {folder} and would be lost\n"
+            "  Move it away, or name another folder."
         )
 
 
 def _matrices(model: TranslationModel) -> list[str]:
-    """All that is multiplied, and embeddings; not the statistics (topics) that training leaves alone and nothing is
-    multiplied by."""
+    """Everything that is multiplied, and embeddings; not statistics such as topics, which are not trained."""
     return [name for name, parameter in model.named_parameters() if parameter.ndim == 2 and parameter.requires_grad]
 
 
@@ -374,7 +364,3 @@ def _kind(name: str) -> str:
 
 def _bytes(files: Iterable[Path]) -> int:
     return sum(path.stat().st_size for path in files)
-
-
-def _megabytes(count: int) -> str:
-    return f"{count / 1e6:,.2f}"

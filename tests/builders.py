@@ -14,9 +14,8 @@ from safetensors.torch import save_file
 from torch import nn
 
 from docnmt.config import ContextConfig, DecodingConfig, ModelConfig, SubwordConfig
-from docnmt.data.batches import make_batch
 from docnmt.data.context import ContextRule
-from docnmt.data.packing import Batch
+from docnmt.data.packing import Batch, make_batch
 from docnmt.data.store import TokenStore, write_store
 from docnmt.data.subwords import Subwords, train_subwords
 from docnmt.document import ParallelDocument

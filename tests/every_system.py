@@ -14,9 +14,8 @@ from typing import Any
 import torch
 
 from docnmt.config import ContextConfig, DecodingConfig
-from docnmt.data.batches import make_batch
 from docnmt.data.context import ContextRule
-from docnmt.data.packing import Batch
+from docnmt.data.packing import Batch, make_batch
 from docnmt.model.base import TranslationModel
 from docnmt.model_folder import LoadedModel, ModelCard
 from docnmt.systems import system_of

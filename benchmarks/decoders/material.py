@@ -146,7 +146,7 @@ def _from_marian(folder: Path) -> None:
     from decoders.ctranslate2_writer import vocabulary_map
 
     from docnmt.engine.shortlist import Shortlist
-    from docnmt.interop.exporting import export
+    from docnmt.interop.convert import export
 
     for layout in ("marian", "huggingface"):
         export(folder / "sentence", folder / layout, layout)

@@ -163,7 +163,7 @@ class Marian:
     def __init__(self, folder: Path):
         import transformers
 
-        from docnmt.interop.marian import as_marian
+        from docnmt.interop.huggingface import as_marian
         from docnmt.model_folder import load_model
 
         transformers.logging.set_verbosity_error()
@@ -206,7 +206,7 @@ class Docnmt:
         self.context = system.context
 
     def __call__(self, batch: Batch) -> list[int]:
-        from docnmt.data.batches import pack
+        from docnmt.data.packing import pack
         from docnmt.decoding.beam import beam_search
         from docnmt.engine import EngineState
 

@@ -12,13 +12,13 @@ from pathlib import Path
 
 
 class DocnmtError(Exception):
-    """A problem the user can mend. The command line prints it without a traceback."""
+    """A problem that the user can fix. The command line prints it without a traceback."""
 
 
 def missing_extra(what: str, extra: str) -> DocnmtError:
-    """Something of an extra is not installed; the line installs it for the Python that runs this.
+    """Something of an extra is not installed; the message has the command that installs it for this Python.
 
-    It names what the extra consists of, which works however docnmt was installed.
+    The command names the extra's packages, which works however docnmt was installed.
     """
     try:
         listed = [line.partition(";") for line in metadata.requires("docnmt") or ()]
@@ -32,7 +32,7 @@ def missing_extra(what: str, extra: str) -> DocnmtError:
 
 
 def nearest(given: str, known: Iterable[str], otherwise: str) -> str:
-    """What somebody may have meant; else, before all that is known, the words of `otherwise`."""
+    """What the user may have meant; otherwise `otherwise` and all that is known."""
     known = list(known)
     near = difflib.get_close_matches(given, known, n=1)
     return f"Did you mean {near[0]!r}?" if near else f"{otherwise} {', '.join(known)}."

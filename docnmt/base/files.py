@@ -1,4 +1,4 @@
-"""Writing to disk so that a reader never sees half a file, whatever happens in between; and one writer at a time."""
+"""Files and folders that are whole or not there, checked by their hashes, with one writer at a time."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ HOST = socket.gethostname().partition(".")[0]
 
 
 def _temporary(path: Path, ending: str) -> Path:
-    """A name of this process alone: on a shared disk two machines may have processes of the same number."""
+    """A name that no other process uses: on a shared disk two machines may have processes of the same number."""
     return path.with_name(f".{path.name}.{HOST}.{os.getpid()}.{ending}")
 
 
 class NoRoom(DocnmtError):
-    """The disk is full; what was to be written is not there, what was there before still is."""
+    """The disk is full. The new file is not there; an older one of its name still is."""
 
     def __init__(self, path: Path):
         super().__init__(f"{path}: there is no room for it on the disk\n  Make room and run again.")
@@ -43,36 +43,47 @@ class NoRoom(DocnmtError):
 
 
 def is_full(error: BaseException) -> bool:
-    """Whether that is what a full disk says, in the words of the system or in those of safetensors, which quotes it."""
+    """Whether a full disk raised it, by the system's error number or in the words that safetensors quotes."""
     return getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or "No space left on device" in str(error)
 
 
 @contextmanager
-def write_atomically(path: str | Path, binary: bool = False) -> Iterator[IO[Any]]:
-    """A file that takes its name only once it is whole and on disk. A device or a pipe is written to as it is."""
-    path = Path(path)
-    if path.exists() and not path.is_file() and not path.is_dir():
-        with open(path, "wb") if binary else open(path, "w", encoding="utf-8", newline="\n") as f:
-            yield f
-        return
-    temporary = _temporary(path, "part")
+def _needs_room(path: Path) -> Iterator[None]:
     try:
-        with open(temporary, "wb") if binary else open(temporary, "w", encoding="utf-8", newline="\n") as f:
-            yield f
-            f.flush()
-            os.fsync(f.fileno())
-        os.replace(temporary, path)
-        sync_folder(path.parent)
+        yield
     except Exception as error:
         if is_full(error):
             raise NoRoom(path) from error
         raise
+
+
+@contextmanager
+def write_atomically(path: str | Path, binary: bool = False) -> Iterator[IO[Any]]:
+    """A file that takes its name only once it is whole and on disk. A device or a pipe is written to directly."""
+    path = Path(path)
+    if path.exists() and not path.is_file() and not path.is_dir():
+        with _open(path, binary) as f:
+            yield f
+        return
+    temporary = _temporary(path, "part")
+    try:
+        with _needs_room(path):
+            with _open(temporary, binary) as f:
+                yield f
+                f.flush()
+                os.fsync(f.fileno())
+            os.replace(temporary, path)
+            sync_folder(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
 
 
+def _open(path: Path, binary: bool) -> IO[Any]:
+    return open(path, "wb") if binary else open(path, "w", encoding="utf-8", newline="\n")
+
+
 def sync_folder(folder: Path) -> None:
-    """Until then a file's new name may be lost with the power, whole as the file itself is."""
+    """Until then a power cut may lose a file's new name, even if the file itself is on disk."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -97,40 +108,37 @@ def folder_atomically(path: str | Path) -> Iterator[Path]:
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir()
     try:
-        yield temporary
-        for file in temporary.rglob("*"):
-            if file.is_file():
-                with open(file, "rb") as handle:
-                    os.fsync(handle.fileno())
-        sync_folder(temporary)
-        if path.exists():  # a folder cannot be replaced by another in one call
-            old = _temporary(path, "old")
-            os.rename(path, old)
-            try:
+        with _needs_room(path):
+            yield temporary
+            for file in temporary.rglob("*"):
+                if file.is_file():
+                    with open(file, "rb") as handle:
+                        os.fsync(handle.fileno())
+            sync_folder(temporary)
+            if path.exists():  # a folder cannot be replaced by another in one call
+                old = _temporary(path, "old")
+                os.rename(path, old)
+                try:
+                    os.rename(temporary, path)
+                except OSError:
+                    os.rename(old, path)
+                    raise
+                shutil.rmtree(old)
+            else:
                 os.rename(temporary, path)
-            except OSError:
-                os.rename(old, path)
-                raise
-            shutil.rmtree(old)
-        else:
-            os.rename(temporary, path)
-        sync_folder(path.parent)
-    except Exception as error:
-        if is_full(error):
-            raise NoRoom(path) from error
-        raise
+            sync_folder(path.parent)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Clears away what processes that were killed while writing left behind; for whoever owns the folder."""
+    """Clears away what processes left behind that were killed while writing; for whoever owns the folder."""
     for pattern in (".*.part", ".*.old"):
         for left in folder.glob(pattern):
             shutil.rmtree(left) if left.is_dir() else left.unlink()
 
 
-# ---- hashes: a byte that changed on disk is found when a folder is read, not in what comes of it ----
+# ---- hashes: a byte that changed on disk is found when its folder is read ----
 
 
 def hashes(folder: Path) -> dict[str, str]:
@@ -139,10 +147,10 @@ def hashes(folder: Path) -> dict[str, str]:
 
 
 def check_hashes(folder: Path, known: Mapping[str, str]) -> None:
-    """OSError where a file is not the one that its card knows."""
+    """OSError if a file is not the one that the folder's card describes."""
     for name, digest in known.items():
         if _hash(regular_file(folder / name)) != digest:
-            raise OSError(f"{name} is not as it was written: its SHA-256 is another")
+            raise OSError(f"{name} is not as it was written: its SHA-256 differs")
 
 
 def _hash(path: Path) -> str:
@@ -151,9 +159,9 @@ def _hash(path: Path) -> str:
 
 
 def regular_file(path: Path) -> Path:
-    """OSError where a name leads to a pipe or a device, from which reading might never end."""
+    """OSError if the path is a pipe or a device, from which reading might never end."""
     if path.exists() and not path.is_file():
-        raise OSError(f"{path.name} is no regular file")
+        raise OSError(f"{path.name} is not a regular file")
     return path
 
 
@@ -161,7 +169,7 @@ LARGEST_JSON = 64 << 20  # bytes of a card
 
 
 def read_json(path: Path) -> Any:
-    """Small files that docnmt wrote; whatever else stands there is an OSError or a ValueError."""
+    """A small file that docnmt wrote. Anything else raises an OSError or a ValueError."""
     with open(regular_file(path), "rb") as file:
         data = file.read(LARGEST_JSON + 1)
     if len(data) > LARGEST_JSON:
@@ -174,10 +182,10 @@ def read_json(path: Path) -> Any:
 
 # ---- one owner at a time ----
 
-# flock(2): the system lets go of it when its holder ends, however that comes about. The lock is a file beside the
-# folder that says whose it is; it stays, empty, when nobody has it, as a file that is deleted might be locked twice.
+# flock(2): the system releases the lock when its holder ends, whatever the reason. The lock is a file beside the folder
+# that names the owner. It stays, empty, when nobody has it: a file that is deleted might be locked twice.
 
-PATIENCE = 1.0  # seconds: a process that was just killed may take a moment to go, and a look at a lock holds it as long
+PATIENCE = 1.0  # seconds: a process that was just killed may take a moment to go, and testing a lock holds it briefly
 LOOK_AGAIN = 0.2
 LOCAL_LOCKS = {"nolock", "local_lock=all", "local_lock=flock", "localflock"}  # mount options of NFS and Lustre
 
@@ -207,15 +215,15 @@ class InUse(DocnmtError):
         self.owner = owner
         super().__init__(
             f"{folder}: is in use by {owner or 'another process'}\n"
-            "  Wait until it is done, or stop it: what it has saved by then is gone on with."
+            "  Wait until it is done, or stop it: the next run continues from what it has saved."
         )
 
 
 @contextmanager
 def owned(folder: str | Path, wait: Callable[[str], None] | None = None) -> Iterator[None]:
-    """The folder is this process's alone, until it leaves or ends.
+    """The folder belongs to this process alone until the block or the process ends.
 
-    Who comes later is refused, or with `wait` waits and is told for whom.
+    Another process is refused; with `wait` it waits, and `wait` is told for whom.
     """
     folder = Path(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -233,7 +241,7 @@ def owned(folder: str | Path, wait: Callable[[str], None] | None = None) -> Iter
                     _fill(file, "")
                 return
         if held:
-            continue  # the file was deleted meanwhile, and somebody else may have locked a new one
+            continue  # the file was deleted meanwhile, and another process may have locked a new one
         if time.monotonic() > refused_at:
             if wait is None:
                 raise InUse(folder, _written(path))
@@ -244,14 +252,14 @@ def owned(folder: str | Path, wait: Callable[[str], None] | None = None) -> Iter
 
 
 def owner_of(folder: str | Path) -> Owner | None:
-    """Who works in the folder now, on whatever machine; None: nobody."""
+    """Who works in the folder now, on any machine; None: nobody."""
     path = _lock_of(Path(folder))
     try:
         with open(path, encoding="utf-8") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return _written(path) or Owner("?", 0, "?", "?")
-    except OSError:  # no lock there, or none to be had on this file system
+    except OSError:  # no lock file, or no locks on this file system
         pass
     return None
 
@@ -261,9 +269,6 @@ def lock_trouble(folder: Path) -> str:
     with tempfile.NamedTemporaryFile(dir=folder, prefix=".lock-trial-") as first, open(first.name) as second:
         try:
             fcntl.flock(first, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            return f"flock is refused ({error.strerror})"
-        try:
             fcntl.flock(second, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             local = LOCAL_LOCKS.intersection(_mount_options(folder))
@@ -297,7 +302,7 @@ def _warn_of_trouble(folder: Path) -> None:
         return
     _TRIED.add(device)
     if trouble := lock_trouble(folder):
-        warnings.warn(f"{folder}: {trouble}. See to it that no two processes work there at once.", stacklevel=2)
+        warnings.warn(f"{folder}: {trouble}. Make sure that no two processes work there at once.", stacklevel=2)
 
 
 def _is_still(file: IO[str], path: Path) -> bool:
@@ -321,7 +326,7 @@ def _written(path: Path) -> Owner | None:
 
 
 def _mount_options(folder: Path) -> list[str]:
-    """Of the file system that the folder is on; none where the system does not tell."""
+    """Of the file system that the folder is on; none if the system does not say."""
     try:
         mounts = [line.split() for line in Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()]
     except OSError:

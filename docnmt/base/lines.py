@@ -17,9 +17,7 @@ from typing import Any, BinaryIO, cast
 
 from docnmt.base.errors import DocnmtError
 
-# ---- Text files as text ----
-
-# Text files as text: UTF-8, or UTF-16 or UTF-32 with a byte order mark, and back to the same bytes.
+# ---- Text files as text: UTF-8, or UTF-16 or UTF-32 with a byte order mark, and back to the same bytes ----
 
 _BOMS = (
     (codecs.BOM_UTF8, "UTF-8"),
@@ -32,7 +30,7 @@ _BOMS = (
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    mark: bytes  # the byte order mark, which is no part of the text
+    mark: bytes  # the byte order mark, which is not part of the text
     name: str
 
     def encoded(self, text: str) -> bytes:
@@ -52,25 +50,25 @@ def decoded(data: bytes, name: str) -> tuple[str, Encoding]:
         ) from None
 
 
-# ---- Opening corpus files: plain or gzip, checked line by line, never held whole in memory ----
+# ---- Corpus files: plain or gzip, checked line by line, never held whole in memory ----
 
-# A bad line keeps its place as a `Flaw`, so the two sides of parallel files stay in step when bad places are skipped.
+# A bad line keeps its place as a `Flaw`, so that parallel files stay aligned when bad places are skipped.
 
 MAX_CHARACTERS = 20_000
-# Formats that keep a whole document on one line may have lines this many times longer than a sentence.
+# Formats with a whole document on one line may have lines this many times longer than a sentence.
 SENTENCES_PER_LINE = 100
 BLOCK = 1 << 18
-MAX_CONTENT = 1 << 28  # of files that have to be read whole
+MAX_CONTENT = 1 << 28  # bytes of a file that has to be read whole
 STDIN = "-"
 
-# C0 (tab and newline aside), DEL, C1, the two non-characters that betray a wrong byte order, and lone surrogates,
-# which are how undecodable bytes and broken JSON escapes show up in a str.
+# C0 (except tab and newline), DEL, C1, the two non-characters that show a wrong byte order, and lone surrogates, which
+# stand for undecodable bytes and broken JSON escapes in a str.
 _FORBIDDEN = "\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff"
 _IN_BLOCK = re.compile(f"[{_FORBIDDEN}]")
 _IN_SENTENCE = re.compile(f"[\n{_FORBIDDEN}]")
 _UNDECODED = re.compile("[\ud800-\udfff]")
 
-# In UTF-16, which translation memories come in, broken pairs have no escape of their own: they become a lone surrogate.
+# UTF-16, common for translation memories, has no escape for broken surrogate pairs: they become a lone surrogate.
 _HALF = "half"
 codecs.register_error(_HALF, lambda error: ("\ud800", cast(UnicodeDecodeError, error).end))
 
@@ -100,7 +98,7 @@ class CorpusFiles:
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
-    """A line or sentence that cannot be used; `text` is what of it is legible."""
+    """A line or sentence that cannot be used; `text` is its legible part."""
 
     kind: str
     problem: str
@@ -112,13 +110,13 @@ Line = str | Flaw
 
 
 def find_flaw(text: str, limit: int) -> Flaw | None:
-    """What makes `text` unfit as a sentence, if anything does."""
+    """Why `text` cannot be used as a sentence, if it cannot."""
     if len(text) > limit:
         return _long_line(text[:200], limit)
     found = _IN_SENTENCE.search(text)
     if found is None:
         return None
-    found = _UNDECODED.search(text) or found  # what is not text at all weighs more than what is out of place in it
+    found = _UNDECODED.search(text) or found  # bytes that are not text are the more serious problem
     legible = _IN_SENTENCE.sub("\ufffd", text)
     code, column = ord(found[0]), found.start() + 1
     if 0xDC80 <= code <= 0xDCFF:
@@ -137,7 +135,7 @@ def _long_line(start: str, limit: int) -> Flaw:
 
 
 class InputFile:
-    """One file (or `-`, standard input) open for reading, plain or gzip by its first bytes, in UTF-8 if not told."""
+    """A file (or `-`, standard input) open for reading, plain or gzip by its first bytes, in UTF-8 by default."""
 
     def __init__(self, path: str, encoding: str = ""):
         self.name = path if path != STDIN else "stdin"
@@ -159,7 +157,7 @@ class InputFile:
             self._file.close()
 
     def head(self) -> str:
-        """The beginning of the text, still to be read: what formats are told apart by."""
+        """The beginning of the text, by which formats are recognised; it is still to be read."""
         try:
             head = self._stream.peek(BLOCK)
         except (OSError, EOFError, zlib.error) as error:
@@ -167,7 +165,7 @@ class InputFile:
         return head.decode(_encoding(head), "replace")
 
     def content(self) -> bytes:
-        """All of it, for formats that are no stream of lines."""
+        """The whole content, for formats that are not a stream of lines."""
         blocks, size = [], 0
         while block := self._read():
             blocks.append(block)
@@ -177,7 +175,7 @@ class InputFile:
         return b"".join(blocks)
 
     def lines(self, limit: int) -> Iterator[Line]:
-        """Every line without its end, each a good str or a Flaw in its place."""
+        """Every line without its end; a Flaw in the place of a bad one."""
         return chain.from_iterable(self._line_blocks(limit))
 
     def chunks(self) -> Iterator[str]:
@@ -209,7 +207,7 @@ class InputFile:
             yield _checked_lines(rest, limit)
 
     def _after_newline(self) -> bytes:
-        """Drops the rest of a line that is too long; what comes after it is read already."""
+        """Drops the rest of a line that is too long; returns what was read after it."""
         while chunk := self._read():
             _, newline, rest = chunk.partition(b"\n")
             if newline:
@@ -218,7 +216,7 @@ class InputFile:
 
     def _read(self) -> bytes:
         try:
-            # read1, not read: a pipe gives what it has, so a document is out before the next one is in.
+            # read1, not read: from a pipe it returns what is there, so a document is done before the next one comes.
             return self._stream.read1(BLOCK)
         except (OSError, EOFError, zlib.error) as error:
             raise self._unreadable(error) from error
@@ -248,7 +246,7 @@ def _unpacked(plain: io.BufferedReader) -> io.BufferedReader:
 
 
 class _Recoded(io.RawIOBase):
-    """Text in another encoding as UTF-8; what is no text in it stays as it is, and is found to be no UTF-8."""
+    """Text in another encoding as UTF-8; undecodable bytes stay as they are, and are later found not to be UTF-8."""
 
     def __init__(self, stream: io.BufferedReader, encoding: str, name: str):
         self._stream, self._rest = stream, b""
@@ -278,7 +276,7 @@ def _encoding(head: bytes) -> str:
 
 
 def _checked_lines(block: bytes, limit: int) -> list[Line]:
-    """The lines of a block that ends where a line ends. Good blocks, nearly all, are checked at one go."""
+    """The lines of a block that ends where a line ends. Good blocks, nearly all, are checked in one go."""
     try:
         text = block.decode()
     except UnicodeDecodeError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import itertools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,7 @@ _WIDE, _LONG, _TALL = 75, 60, 45
 
 @dataclass(frozen=True)
 class Column:
-    """A column's heading; `paper` marks figures that are the paper's and not ours, `text` aligns to the left."""
+    """A column's heading; `paper` marks the paper's figures, `text` aligns to the left."""
 
     name: str
     text: bool = False
@@ -93,7 +93,7 @@ class Table:
                 console.print(Text(f"  {note}"), soft_wrap=True)
 
     def _parts(self, width: int) -> list[list[int]]:
-        """The columns to show at a time: all of them, or as many as fit, each time after the labels of the rows."""
+        """The columns of each part: all of them, or as many as fit beside the labels of the rows."""
         edge = 3  # a line and two spaces
         count = len(self.columns)
         labels = range(self._labels)
@@ -114,50 +114,43 @@ class Table:
 
     @property
     def _labels(self) -> int:
-        """How many columns, the first ones, say what a row is about."""
+        """How many columns at the left label the rows."""
         return sum(1 for _ in itertools.takewhile(lambda column: column.text, self.columns))
 
     def _cells(self, k: int) -> list[str]:
         return [self.columns[k].name, *(row[k] for row in self.rows)]
 
     def _narrowest(self, k: int) -> int:
-        """How narrow a column can be: headings and text may be broken between words, figures may not."""
+        """How narrow a column can be: headings and text may wrap between words, figures may not."""
         whole = [] if self.columns[k].text else self._cells(k)[1:]
         words = [word for cell in self._cells(k) for word in cell.split()]
         return max((cell_len(text) for text in (*whole, *words)), default=0)
+
+    def _marked(self, row: int, escape: Callable[[str], str], strong: str, paper: str) -> Iterator[str]:
+        """The cells of a row, the strong ones and those of the paper marked."""
+        for k, text in enumerate(map(escape, self.rows[row])):
+            mark = strong if (row, k) in self.strong else paper if self.columns[k].paper else "{}"
+            yield mark.format(text) if text else text
 
     def markdown(self) -> str:
         def line(cells: Iterable[str]) -> str:
             return f"| {' | '.join(cells)} |\n"
 
-        def cell(number: int, column: int, text: str) -> str:
-            text = _markdown(text)
-            if (number, column) in self.strong and text:
-                return f"**{text}**"
-            return f"*{text}*" if self.columns[column].paper and text else text
-
         text = f"**{_markdown(self.title)}**\n\n" + line(_markdown(column.name) for column in self.columns)
         text += line(":--" if column.text else "--:" for column in self.columns)
-        text += "".join(line(cell(n, k, c) for k, c in enumerate(row)) for n, row in enumerate(self.rows))
+        text += "".join(line(self._marked(n, _markdown, "**{}**", "*{}*")) for n in range(len(self.rows)))
         return text + "".join(f"\n{_markdown(note)}\n" for note in self.notes)
 
     def latex(self) -> str:
         """For the package booktabs. Long text is broken into lines; a wide table takes both columns of a page and is
-        made as narrow as that with graphicx; one of many rows goes on over pages with longtable."""
-
-        def cell(number: int, column: int, text: str) -> str:
-            text = _latex(text)
-            if (number, column) in self.strong and text:
-                return rf"\textbf{{{text}}}"
-            return rf"\textit{{{text}}}" if self.columns[column].paper and text else text
-
+        scaled down with graphicx; one of many rows goes on over pages with longtable."""
         layout = "".join(map(self._latex_column, range(len(self.columns))))
         head = [r"\toprule", " & ".join(_latex(column.name) for column in self.columns) + r" \\", r"\midrule"]
         lines = []
-        for number, row in enumerate(self.rows):
+        for number in range(len(self.rows)):
             if number in self.rules and number:
                 lines.append(r"\midrule")
-            text = " & ".join(cell(number, k, c) for k, c in enumerate(row)) + r" \\"
+            text = " & ".join(self._marked(number, _latex, r"\textbf{{{}}}", r"\textit{{{}}}")) + r" \\"
             # The end of the line above would take a star or a bracket for its own argument.
             lines.append("{}" + text if text.startswith(("*", "[")) else text)
         text = " ".join([_sentence(self.title), *(_sentence(note) for note in self.notes)])

@@ -1,4 +1,4 @@
-"""`docnmt quantize` and `shortlist`: a model made smaller and faster."""
+"""Verbs that make a model of another: `docnmt quantize`, `shortlist`, `import` and `export`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from docnmt.cli.options import Verbs, add_corpus, add_json, check_outputs, corpu
 
 if TYPE_CHECKING:
     from docnmt.base.progress import Progress
+    from docnmt.base.report import Table
     from docnmt.config import DataConfig
     from docnmt.document import ParallelDocument
-    from docnmt.model_folder import ModelCard
-
-
-# ---- `docnmt quantize`: a small model folder for translating ----
+    from docnmt.engine.shortlist import Shortlist, TrainingPairs
+    from docnmt.model_folder import Kind, ModelCard, Quantized
 
 
 def add(verbs: Verbs) -> None:
@@ -24,6 +23,9 @@ def add(verbs: Verbs) -> None:
     _add_shortlist(verbs)
     _add_import(verbs)
     _add_export(verbs)
+
+
+# ---- `docnmt quantize`: a small model folder for translating ----
 
 
 def _add_quantize(verbs: Verbs) -> None:
@@ -56,7 +58,23 @@ def run_quantize(options: argparse.Namespace) -> None:
     if options.json:
         write_json(options.json, {"model": str(folder), "int8": str(out), **asdict(done)})
     print(f"int8 model: {out}")
-    done.table().print(Console())
+    quantized_table(done).print(Console())
+
+
+def quantized_table(done: Quantized) -> Table:
+    from docnmt.base.report import Column, Table
+
+    def megabytes(made: Quantized | Kind) -> list[str]:
+        return [f"{count / 1e6:,.2f}" for count in (made.bytes_before, made.bytes_after)]
+
+    columns = [Column("kind of matrix", text=True), *map(Column, ("matrices", "before", "after"))]
+    table = Table("int8 weights", [*columns, Column("error"), Column("worst row")])
+    for kind in done.kinds:
+        table.add(kind.name, str(kind.matrices), *megabytes(kind), f"{kind.error:.2%}", f"{kind.worst_row:.2%}")
+    matrices = sum(kind.matrices for kind in done.kinds)
+    table.add("the whole folder", str(matrices), *megabytes(done), "", "", rule=True)
+    table.notes.append("sizes in MB; error: length of the difference by the length of what was")
+    return table
 
 
 # ---- `docnmt shortlist`: which words a model can need for a sentence ----
@@ -90,7 +108,7 @@ def _add_shortlist(verbs: Verbs) -> None:
 
 def _number(text: str) -> int:
     if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
     return int(text)
 
 
@@ -107,7 +125,6 @@ def run_shortlist(options: argparse.Namespace) -> None:
         FILE,
         FREQUENT,
         TrainingPairs,
-        coverage_table,
         learn_lexicon,
         make_shortlist,
         subwords_key,
@@ -118,10 +135,10 @@ def run_shortlist(options: argparse.Namespace) -> None:
     folder, out, progress = Path(options.model), Path(options.output or options.model), Progress()
     data = _data(options, load_card(folder))
     if options.json and not data.dev:
-        raise DocnmtError("--json has figures of a corpus that it is tried on\n  Name one with --dev.")
+        raise DocnmtError("--json needs a corpus to try the shortlist on\n  Name one with --dev.")
     load_card(out)
     if subwords_key(folder) != subwords_key(out):
-        raise DocnmtError(f"{out}: has other sub-words than {folder}\n  Make its shortlist from {out} itself.")
+        raise DocnmtError(f"{out}: its sub-words are not those of {folder}\n  Make its shortlist from {out} itself.")
     source, target = (Subwords.load(folder / f"{side}.spm") for side in ("source", "target"))
     frequent = FREQUENT if options.frequent is None else options.frequent
     candidates = CANDIDATES if options.candidates is None else options.candidates
@@ -140,6 +157,36 @@ def run_shortlist(options: argparse.Namespace) -> None:
         if options.json:
             write_json(options.json, table.as_dict())
         table.print(Console())
+
+
+def coverage_table(shortlists: Iterable[tuple[int, Shortlist]], pairs: TrainingPairs, chosen: int) -> Table:
+    """A row for each shortlist, under its number of candidates for a source piece; the chosen one stands out."""
+    from docnmt.base.report import Column, Table
+    from docnmt.engine.shortlist import BATCH, coverage
+
+    names = ("translations", "covered", "candidates", f"of {BATCH} sentences")
+    table = Table("Pieces of the references that the shortlist has", [Column(name) for name in names])
+    for candidates, shortlist in shortlists:
+        found = coverage(shortlist, pairs)
+        cells = [f"{candidates}", f"{100 * found.covered:.2f} %", f"{found.size:,.0f}", f"{found.together:,.0f}"]
+        table.add(*cells, strong=range(len(cells)) if candidates == chosen else ())
+        table.figures.append(
+            {
+                "candidates": candidates,
+                "written": candidates == chosen,
+                "frequent": len(shortlist.always),
+                "covered": found.covered,
+                "pieces": found.size,
+                f"pieces_of_{BATCH}": found.together,
+            }
+        )
+    table.notes = [
+        f"{pairs}, {len(pairs.target.tokens):,} pieces.",
+        f"Translations: how many a source piece has beside the frequent pieces. The shortlist written has {chosen}.",
+        f"Candidates are those of a sentence; {BATCH} sentences of one length have so many together.",
+        "References translate freely at times: of what a model writes, the shortlist has more.",
+    ]
+    return table
 
 
 def _data(options: argparse.Namespace, card: ModelCard) -> DataConfig:
@@ -206,11 +253,11 @@ def _add_import(verbs: Verbs) -> None:
 
 
 def run_import(options: argparse.Namespace) -> None:
-    from docnmt.interop.importing import import_model
+    from docnmt.interop.convert import import_model
 
     folder = options.output or options.folder
     if not folder:
-        raise DocnmtError("the model needs a place\n  Name a folder with -o.")
+        raise DocnmtError("there is no folder to write the model to\n  Name one with -o.")
     card = import_model(options.source, folder, options.kind, languages_of(options))
     size = f"{card.model.encoder_layers}+{card.model.decoder_layers} layers, {card.model.width} wide"
     print(f"model: {folder} ({card.source_language}-{card.target_language}, {size})")
@@ -234,7 +281,7 @@ def _add_export(verbs: Verbs) -> None:
 
 
 def run_export(options: argparse.Namespace) -> None:
-    from docnmt.interop.exporting import export
+    from docnmt.interop.convert import export
     from docnmt.model_folder import load_card
 
     if load_card(options.model).context.active:

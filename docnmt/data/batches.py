@@ -1,26 +1,23 @@
 """Batches of sentence pairs with their contexts, and the order in which training sees them.
 
-The order is a pure function of the seed and the epoch, so a position in it (epoch, index) is all that a checkpoint
-needs to hold for training to go on exactly where it was.
+The order is a pure function of the seed and the epoch, so a checkpoint needs only a position in it (epoch, index) for
+training to continue exactly.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from docnmt.base.errors import DocnmtError
-from docnmt.data.context import Before, Context, ContextRule, Neighbours, Sizes
-from docnmt.data.focus import Choices, Focus, WordDropout
-from docnmt.data.packing import Batch, Contexts, History, Packed, Segments
-from docnmt.data.split_pairs import SplitPairs
-from docnmt.data.store import Ints, TokenStore
+from docnmt.data.context import ContextRule, Ints, Neighbours, Sizes
+from docnmt.data.focus import Choices, Focus, SplitPairs, WordDropout
+from docnmt.data.packing import Batch, make_batch
+from docnmt.data.store import TokenStore
 from docnmt.data.subwords import Subwords
 from docnmt.document import context_positions
 
@@ -28,9 +25,8 @@ from docnmt.document import context_positions
 class Examples:
     """The sentence pairs of one or more token stores, numbered through, each with its context if there is a rule.
 
-    `foreign` gives each sentence the context of one of another document instead, drawn once with that seed: a control.
-    `focus` says which words count for more than others, `choices` which are told from others of their class,
-    `word_dropout` hides some of the source, and `split_pairs` makes context of some sentences' first halves.
+    `foreign`, a seed, gives each sentence the context of a sentence of another document: a control. The rest is what
+    focus.py describes.
     """
 
     def __init__(
@@ -74,7 +70,7 @@ class Examples:
         return np.concatenate([store.lengths(side) for store in self.stores])
 
     def _added(self) -> tuple[Ints, Ints, Ints]:
-        """What the rule adds to each sentence, in tokens: its context, and what source and target grow by."""
+        """What the rule adds to each sentence, in tokens: to its context, source and target."""
         nothing = np.zeros(len(self), np.int64)
         if self.rule is None:
             return nothing, nothing, nothing
@@ -95,7 +91,7 @@ class Examples:
     def _of_other_documents(self, seed: int) -> Ints:
         if len(np.unique(self.document_start)) < 2:
             raise DocnmtError("shuffled contexts come from other documents\n  Give two documents or more.")
-        # One of all the others: a number below their count, past the sentence's own document if it reaches it.
+        # A number below the count of all sentences elsewhere; the sentence's own document is jumped over.
         sizes = self.document_end - self.document_start
         drawn = np.random.default_rng(seed).integers(len(self) - sizes)
         return drawn + sizes * (drawn >= self.document_start)
@@ -140,8 +136,8 @@ class Examples:
         return batch
 
     def _split(self, sources: list[list[int]], targets: list[list[int]], around: list[Neighbours]) -> None:
-        """Puts second halves in the place of some sentences, and their first halves into the contexts. A context that
-        comes from elsewhere stays what it is: a control must not see what it is a control of."""
+        """Replaces some sentences by their second halves, and puts the first halves into the contexts. A foreign
+        context stays as it is: a control must not see the true one."""
         assert self.split_pairs is not None and self.rule is not None
         for i, pair in enumerate(zip(sources, targets, strict=True)):
             halves = self.split_pairs(*pair)
@@ -162,61 +158,16 @@ def _document_bounds(store: TokenStore) -> tuple[Ints, Ints]:
     return np.repeat(ends - sizes, sizes), np.repeat(ends, sizes)
 
 
-def pack(sentences: Sequence[Sequence[int]], device: torch.device | str = "cpu") -> Packed:
-    tokens = torch.tensor([token for sentence in sentences for token in sentence], dtype=torch.int64)
-    return Packed(tokens.to(device), Segments(torch.tensor([len(s) for s in sentences], device=device)))
-
-
-def pack_contexts(contexts: Sequence[Context | None], bos: int, device: torch.device | str = "cpu") -> Contexts | None:
-    """The contexts of a batch, all of one kind; None where the rule has none. `bos` begins a remembered translation."""
-    rows = [context for context in contexts if context is not None]
-    if not rows:
-        return None
-    if not isinstance(rows[0], Before):
-        return pack(cast("list[list[int]]", rows), device)
-    histories = cast("list[Before]", rows)
-    translations = [[bos, *ids] for history in histories for ids in history.translations]
-    return History(
-        source=pack([ids for history in histories for ids in history.sources], device),
-        target=pack(translations, device) if translations else None,
-        counts=torch.tensor([len(history.sources) for history in histories], device=device),
-    )
-
-
-def make_batch(
-    sources: Sequence[Sequence[int]],
-    contexts: Sequence[Context | None] | None,
-    targets: Sequence[Sequence[int]],
-    bos: int,
-    eos: int,
-    device: torch.device | str = "cpu",
-) -> Batch:
-    """Sources and contexts as they are, targets without marks."""
-    return Batch(
-        source=pack(sources, device),
-        target_in=pack([[bos, *target] for target in targets], device),
-        target_out=pack([[*target, eos] for target in targets], device).tokens,
-        context=None if contexts is None else pack_contexts(contexts, bos, device),
-    )
-
-
-def own_parts(values: Tensor, batch: Batch, own: Sequence[int]) -> list[Tensor]:
-    """Of a value for each target token, sentence by sentence those of its `own` last ones: what a rule put before it
-    belongs to other sentences."""
-    parts = values.split(batch.target_in.segments.lengths.tolist())
-    return [part[len(part) - count :] for part, count in zip(parts, own, strict=True)]
-
-
 # ---- the order of training ----
 
 WINDOW = 8192  # no batch has more sentences
-BUCKET = 4  # target lengths this close count as equal, so that the lengths of source and context can be sorted too
+BUCKET = 4  # target lengths this close count as equal, so that source or context lengths can be sorted, too
 
 
 def cut_into_batches(examples: Examples, order: Ints, budget: int) -> list[Ints]:
     """Cuts an order into runs whose padded tokens (source, context and target together) stay within the budget.
 
-    A sentence that is over the budget by itself makes a batch of its own: nothing is dropped.
+    A sentence that is over the budget by itself is a batch of its own: nothing is dropped.
     """
     lengths = np.stack([examples.source_lengths, examples.context_lengths, examples.target_lengths])[:, order]
     batches, begin = [], 0
@@ -230,7 +181,7 @@ def cut_into_batches(examples: Examples, order: Ints, budget: int) -> list[Ints]
 
 
 def epoch_batches(examples: Examples, budget: int, seed: int, epoch: int) -> list[Ints]:
-    """All batches of one epoch: like lengths together, batches in random order."""
+    """All batches of one epoch: similar lengths together, batches in random order."""
     random = np.random.default_rng([seed, epoch])
     lottery = random.random(len(examples))
     second = examples.context_lengths if examples.context_lengths.any() else examples.source_lengths

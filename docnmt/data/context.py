@@ -1,7 +1,7 @@
-"""What a system gets to see of the sentences around one, in token ids.
+"""What a system sees of the sentences around one, in token ids.
 
-A rule says it for one kind of system: the neighbours joined in a row (`ContextRule`), or each by itself with or without
-its translation (`HistoryRule`), or put before the sentence itself (a rule may change source and target, too).
+Each kind of system has a rule: the neighbours joined in a row (`ContextRule`), each by itself (`HistoryRule`), with its
+translation (`MemoryRule`), or put before the sentence itself (a rule may change source and target, too).
 """
 
 from __future__ import annotations
@@ -9,29 +9,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
 from docnmt.base.errors import DocnmtError
-from docnmt.data.store import Ints
 from docnmt.data.subwords import BOS, EOS
 from docnmt.document import ContextSpec, trim_to_budget, visible_positions
 
 Ids = Sequence[int]
+Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Neighbours:
-    """The sentences that a rule's spec lets a sentence see, in reading order; gaps are not among them."""
+    """The sentences around one that its rule's spec allows, in reading order, without gaps."""
 
     before: Sequence[Ids] = ()
     after: Sequence[Ids] = ()
-    translations: Sequence[Ids] = ()  # of those before, where the rule sees them
+    translations: Sequence[Ids] = ()  # of those before, if the rule sees them
 
 
 @dataclass(frozen=True)
 class Before:
-    """The sentences before one, each by itself, the nearest last. Where there are none: one of a single begin mark."""
+    """The sentences before one, each by itself, the nearest last. If there are none: a single begin mark."""
 
     sources: list[list[int]]  # each with its end mark
-    translations: list[list[int]] = field(default_factory=list)  # of `sources`, without marks; empty: not asked for
+    translations: list[list[int]] = field(default_factory=list)  # of `sources`, without marks; empty: not needed
 
     def __len__(self) -> int:
         return sum(map(len, self.sources)) + sum(map(len, self.translations))
@@ -42,7 +45,7 @@ Context = list[int] | Before
 
 @dataclass(frozen=True)
 class Sizes:
-    """Pieces around each of many sentences, as the rule's spec sees them, [sentences]."""
+    """How many pieces there are around each of many sentences, within the rule's spec, [sentences]."""
 
     before: Ints
     after: Ints
@@ -52,7 +55,7 @@ class Sizes:
 
 @dataclass(frozen=True)
 class ContextRule:
-    """The neighbours in one row: which, how many pieces of them at most, and the marks around them."""
+    """The neighbours in one row of at most `max_tokens`."""
 
     spec: ContextSpec
     max_tokens: int
@@ -61,11 +64,11 @@ class ContextRule:
     target_bos: int = BOS
     target_eos: int = EOS
 
-    remembers = False  # whether it needs its own translations of the sentences before: it decodes a document in order
+    remembers = False  # whether decoding needs the translations of the sentences before, so goes in document order
 
     @property
     def sees_translations(self) -> bool:
-        """Whether training and scoring show it the translations of the sentences before: the reference's."""
+        """Whether training and scoring show it the reference translations of the sentences before."""
         return self.remembers
 
     def context(self, around: Neighbours) -> Context | None:
@@ -84,14 +87,14 @@ class ContextRule:
         return written
 
     def added(self, sizes: Sizes) -> tuple[Ints, Ints | int, Ints | int]:
-        """How many tokens `context` has, and by how many `source` and `target` grow, for many sentences at once."""
+        """The number of tokens of `context`, and by how much `source` and `target` grow, for many sentences at once."""
         total = sizes.before + sizes.after
         joined = (total + 1).clip(max=self.max_tokens)
         joined[total == 0] = 1
         return joined, 0, 0
 
     def join(self, before: Sequence[Ids], after: Sequence[Ids]) -> list[int]:
-        """Context sentences in one row with an end mark after the last; a single begin mark where there are none."""
+        """Context sentences in one row with an end mark after the last; a single begin mark if there are none."""
         left = [token for sentence in before for token in sentence]
         right = [token for sentence in after for token in sentence]
         if not left and not right:
@@ -100,9 +103,9 @@ class ContextRule:
         return [*left[len(left) - keep_left :], *right[:keep_right], self.eos]
 
     def around(self, sentences: Sequence[Ids], position: int, translations: Sequence[Ids] = ()) -> Neighbours:
-        """The neighbours of one sentence of a document given as ids; `translations` of at least those before it.
+        """The neighbours of one sentence of a document; `translations` of at least the sentences before it.
 
-        Only a system that writes the sentences before once more can decode without these.
+        Only a system that writes the sentences before once more can decode without them.
         """
         places = visible_positions(sentences, position, self.spec)
         before = [i for i in places if i < position]
@@ -114,13 +117,13 @@ class ContextRule:
         )
 
     def of(self, sentences: Sequence[Ids], position: int, translations: Sequence[Ids] = ()) -> Context | None:
-        """The context of one sentence of a document given as ids."""
+        """The context of one sentence of a document."""
         return self.context(self.around(sentences, position, translations))
 
 
 @dataclass(frozen=True)
 class HistoryRule(ContextRule):
-    """The sentences before, each by itself; of a history that is too long, the far end goes."""
+    """The sentences before, each by itself; a history that is too long is cut at its far end."""
 
     def __post_init__(self) -> None:
         if self.spec.following:
@@ -145,6 +148,6 @@ class HistoryRule(ContextRule):
 
 @dataclass(frozen=True)
 class MemoryRule(HistoryRule):
-    """As `HistoryRule`, with the translations of these sentences: the reference's in training, its own in decoding."""
+    """As `HistoryRule`, with their translations: the reference's in training, the system's own in decoding."""
 
     remembers = True

@@ -1,10 +1,12 @@
-"""Words that context decides, as step 2 treats them: weighed, told apart within their class, hidden in the source."""
+"""Four ways to make step 2 look at the context: words that context decides count for more, or have a loss within their
+class; words of the source are hidden; sentences are split, the first half as context of the second."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from itertools import accumulate
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -14,22 +16,20 @@ from torch import Tensor
 from docnmt.data.packing import Choice
 from docnmt.data.subwords import Subwords
 
-# ---- Words that a recipe names, found in sentences of pieces ----
-
 
 class NamedWords:
-    """Whole words, in whatever case they are written and whatever pieces they are made of."""
+    """Whole words that a recipe names, in whatever case they are written and whatever pieces they are made of."""
 
     def __init__(self, words: Sequence[str], subwords: Subwords):
         self.words = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, words))})(?!\w)", re.IGNORECASE)
-        # Bytes are not put together into characters: a word that is spelt with some is not found.
+        # Bytes are not joined into characters: a word spelt with byte pieces is not found.
         self.written = [piece.decode("utf-8", "replace") for piece in subwords.written()]
 
     def are_in(self, sentence: Sequence[int]) -> bool:
         return self.words.search("".join(self.written[piece] for piece in sentence)) is not None
 
     def places(self, sentence: Sequence[int]) -> list[list[int]]:
-        """The places of each one's pieces, word by word."""
+        """Where the pieces of each word stand, word by word."""
         written = [self.written[piece] for piece in sentence]
         ends = list(accumulate(map(len, written)))
         spans = [match.span() for match in self.words.finditer("".join(written))]
@@ -40,15 +40,14 @@ class NamedWords:
 
 # ---- Words that count for more than others while step 2 is trained ----
 
-# Words that count for more than others while step 2 is trained: those that context decides, such as his and her.
-#
-# They are few, a few in a hundred, so that they hardly move what is learnt from all words alike.
+# Words that context decides, such as his and her, are a few in a hundred: they hardly move a loss that counts all
+# words alike.
 
 
 class Focus:
     """The pieces of the named words have a weight of their own; all others have 1.
 
-    `only`: sentences without any of them are in no batch (though in the contexts of others).
+    `only`: sentences without such a word are in no batch, though they are in the contexts of others.
     """
 
     def __init__(self, words: Sequence[str], weight: float, only: bool, target: Subwords):
@@ -69,22 +68,21 @@ class Focus:
 
 # ---- Choices between words of one class ----
 
-# Choices between words of one class, such as his, her and its: what context decides where it decides one word.
-#
-# Beside its loss over the whole vocabulary, a word of a class has one over its class alone: -log p(her) / (p(his) +
-# p(her) + p(its)). Unlike a weight on these words it does not teach the model to write more of them.
+# Beside its loss over the whole vocabulary, a word of a class such as his, her and its has one over its class alone:
+# -log p(her) / (p(his) + p(her) + p(its)). Unlike a weight on these words it does not teach the model to write more of
+# them.
 
-BALANCED = 3.0  # balanced, a word counts for at most so many times as much, or as little, as it would otherwise
+BALANCED = 3.0  # balancing changes a word's weight by at most this factor
 
 
 class Choices:
-    """`classes`: the words of each with commas between them. A word may be in several ("her"): then it is told from the
-    words of all of them. Words that are more than one piece are left out, as are those that no other can replace as
-    they are written.
+    """`classes`: the words of each, separated by commas. A word may be in several ("her"): then its alternatives are
+    the words of all of them. Words of more than one piece are left out, as are those without an alternative in the
+    same spelling.
 
-    `counts`: how often each piece of the vocabulary is in the training text. Given, the words of a class count for
-    the same in all: rare ones for more, frequent ones for less. In novels three possessives of four are *his*; learnt
-    as they come, *his* is a good answer without a look at the context.
+    `counts`: how often each piece of the vocabulary occurs in the training text. If given, all words of a class have
+    the same weight in total: rare ones count for more, frequent ones for less. In novels three possessives of four are
+    *his*; without balance, *his* is a good answer without a look at the context.
     """
 
     def __init__(
@@ -104,7 +102,7 @@ class Choices:
                         known += [other for other in found if other != piece and other not in known]
 
     def weight_of(self, piece: int) -> float:
-        """The mean count in the piece's class over its own, within bounds: a word that is hardly there stays that."""
+        """The mean count in the piece's class over its own, within bounds, so that very rare words stay rare."""
         if self.counts is None:
             return self.weight
         known = np.maximum(self.counts[[piece, *self.others[piece]]], 1)
@@ -130,24 +128,61 @@ class Choices:
 
 # ---- Words of the source hidden at random ----
 
-# Words of the source hidden at random, so that what they tell has to be found in the context.
-#
-# Fernandes et al. (2021), "Measuring and Increasing Context Usage in Context-Aware Machine Translation", hide any
-# word of the current sentence, none of its context. Ours can hide named words alone, all of a sentence together:
-# where il and elle are hidden, only the context tells he from she. A hidden word is the unknown word in the place of
-# each of its pieces.
+# What hidden words tell has to be found in the context. Fernandes et al. (2021), "Measuring and Increasing Context
+# Usage in Context-Aware Machine Translation", hide any word of the current sentence, none of its context. Ours can hide
+# named words alone, all of a sentence together: where il and elle are hidden, only the context tells he from she. Each
+# piece of a hidden word becomes the unknown word.
 
 
 class WordDropout:
+    """Draws from torch's generator, which the training loop seeds for each batch."""
+
     def __init__(self, rate: float, words: Sequence[str], source: Subwords):
         self.rate, self.unknown = rate, source.unk
         self.words = NamedWords(words, source) if words else None
 
     def __call__(self, sentence: Sequence[int]) -> list[int]:
-        """Draws from torch's generator, which the training loop seeds for each batch."""
         if self.words is None:
             places = set((torch.rand(len(sentence)) < self.rate).nonzero()[:, 0].tolist())
         else:
             named = [i for word in self.words.places(sentence) for i in word]
             places = set(named) if named and float(torch.rand(())) < self.rate else set()
         return [self.unknown if i in places else piece for i, piece in enumerate(sentence)]
+
+
+# ---- Sentences split in two ----
+
+# Lupo et al. (2022), "Divide and Rule: Effective Pre-Training for Context-Aware Multi-Encoder Translation Models": few
+# words depend on the sentence before, many on an earlier part of their own sentence. Split in the middle, any sentence
+# pair teaches where to look in a context: in *Elle prit | son chapeau* only the first half tells the gender of *son*.
+
+SHORTEST = 4  # pieces of a half
+
+
+class Halves(NamedTuple):
+    source: tuple[list[int], list[int]]
+    target: tuple[list[int], list[int]]
+
+
+class SplitPairs:
+    """Draws from torch's generator, as `WordDropout` does."""
+
+    def __init__(self, rate: float, source: Subwords, target: Subwords):
+        self.rate = rate
+        self.begins = [[piece.startswith(b" ") for piece in side.written()] for side in (source, target)]
+
+    def __call__(self, source: Sequence[int], target: Sequence[int]) -> Halves | None:
+        """The halves, if this pair is drawn and can be split."""
+        if float(torch.rand(())) >= self.rate:
+            return None
+        cuts = [_middle(side, begins) for side, begins in zip((source, target), self.begins, strict=True)]
+        if 0 in cuts:
+            return None
+        parts = [(list(side[:cut]), list(side[cut:])) for side, cut in zip((source, target), cuts, strict=True)]
+        return Halves(*parts)
+
+
+def _middle(sentence: Sequence[int], begins: Sequence[bool]) -> int:
+    """The beginning of a word nearest to the middle; 0 if a half would be too short."""
+    places = [i for i in range(SHORTEST, len(sentence) - SHORTEST + 1) if begins[sentence[i]]]
+    return min(places, key=lambda place: abs(2 * place - len(sentence)), default=0)

@@ -1,18 +1,19 @@
-"""A batch as one long row of tokens: sentences, contexts and targets packed, with where each begins."""
+"""A batch as one long row of tokens: sentences, contexts and targets packed without padding."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor
 
-# ---- A batch as one long row of tokens ----
+from docnmt.data.context import Before, Context
 
 # Embeddings, feed-forward networks, gates and norms are position-wise: they need not know which sentence a token
-# belongs to. So a batch is kept *packed*, [tokens, width], without padding. Only attention looks across positions; it
-# alone asks `Segments` to lay the tokens out as [segments, longest, ...] and to take the padding away again.
+# belongs to. So a batch is kept *packed*, [tokens, width]. Only attention looks across positions: it asks `Segments` to
+# lay the tokens out as [segments, longest, ...] and to remove the padding again.
 
 
 class Segments:
@@ -24,13 +25,13 @@ class Segments:
         self.longest = int(lengths.max()) if self.count else 0
         self.dense = bool((lengths == self.longest).all())
         places = torch.arange(self.longest, device=lengths.device)  # [longest]
-        self.mask = places < lengths[:, None]  # [segments, longest], True where a token stands
+        self.mask = places < lengths[:, None]  # [segments, longest], True where there is a token
         self.index = self.mask.flatten().nonzero().squeeze(1)  # [tokens], each token's row in the padded layout
         self.positions = places.repeat(self.count)[self.index]  # [tokens], 0, 1, 2 ... anew in each segment
 
     @property
     def attention_mask(self) -> Tensor | None:
-        """[segments, 1, 1, longest] for keys, True = may attend; None where there is no padding to hide."""
+        """[segments, 1, 1, longest] for keys, True = may attend; None if there is no padding."""
         return None if self.dense else self.mask[:, None, None, :]
 
     def pad(self, packed: Tensor) -> Tensor:
@@ -49,7 +50,7 @@ def _spread(packed: Tensor, index: Tensor, rows: int) -> Tensor:
     return packed.new_zeros(rows, packed.shape[1]).index_copy_(0, index, packed)
 
 
-# Each is the other's derivative; autograd's own derivative of index_select adds row by row, which is slow on a CPU.
+# Each is the other's derivative. Autograd's own derivative of index_select adds row by row, which is slow on a CPU.
 class _Pad(torch.autograd.Function):
     @staticmethod
     def forward(ctx, packed: Tensor, index: Tensor, rows: int) -> Tensor:  # type: ignore[no-untyped-def]
@@ -75,7 +76,7 @@ class _Unpad(torch.autograd.Function):
         return _spread(gradient, index, ctx.rows), None
 
 
-# ---- What goes into a model: sentences, contexts and targets as packed rows of token ids ----
+# ---- What goes into a model ----
 
 
 class Packed(NamedTuple):
@@ -85,41 +86,70 @@ class Packed(NamedTuple):
     segments: Segments
 
 
+class RememberedWords(NamedTuple):
+    words: Tensor  # [sentences, longest], the latest last; a shorter row begins with -1
+    places: Tensor  # [sentences, longest], the position of each word in the history's row of translations
+
+
 class History(NamedTuple):
     """The sentences before each sentence of a batch, each a segment of its own, the nearest last."""
 
     source: Packed
-    target: Packed | None  # their translations, each after a begin mark, where the system remembers them
+    target: Packed | None  # their translations, each after a begin mark, if the system remembers them
     counts: Tensor  # how many segments belong to each sentence of the batch, [sentences]
 
     @property
+    def owners(self) -> Tensor:
+        """The sentence of the batch that each segment belongs to, [segments]"""
+        return torch.arange(len(self.counts), device=self.counts.device).repeat_interleave(self.counts)
+
+    @property
     def distances(self) -> Tensor:
-        """How many sentences stand between each of them and its sentence of the batch, [segments]"""
+        """How many sentences lie between each segment and its sentence of the batch, [segments]"""
         ends = self.counts.cumsum(0).repeat_interleave(self.counts)
         return ends - 1 - torch.arange(len(ends), device=ends.device)
 
     @property
     def joined(self) -> Segments:
-        """All that belong to one sentence of the batch as one segment."""
-        owners = torch.arange(len(self.counts), device=self.counts.device).repeat_interleave(self.counts)
-        return Segments(torch.zeros_like(self.counts).index_add_(0, owners, self.source.segments.lengths))
+        """All segments of one sentence of the batch as one."""
+        return Segments(torch.zeros_like(self.counts).index_add_(0, self.owners, self.source.segments.lengths))
+
+    def remembered_words(self, left_out: Tensor | None = None) -> RememberedWords:
+        """The words of the translations before, in the order they were written. Rows end together, so that the last n
+        columns are the last n words of every sentence's history.
+
+        left_out: words that are not remembered, [vocabulary], True for these
+        """
+        assert self.target is not None
+        tokens, segments = self.target
+        kept = segments.positions > 0  # [tokens], all but the begin marks
+        if left_out is not None:
+            kept = kept & ~left_out[tokens]
+        of_tokens = self.owners.repeat_interleave(segments.lengths)
+        lengths = torch.zeros_like(self.counts).index_add_(0, of_tokens, kept.to(self.counts.dtype))
+        places = kept.nonzero().squeeze(1)  # [words]
+        longest = int(lengths.max())
+        mask = torch.arange(longest, device=places.device) >= longest - lengths[:, None]
+        found = RememberedWords(self.counts.new_full(mask.shape, -1), self.counts.new_zeros(mask.shape))
+        found.words[mask], found.places[mask] = tokens[places], places
+        return found
 
 
 Contexts = Packed | History  # the paper's model reads the first kind, some of its rivals the second
 
 
 class Choice(NamedTuple):
-    """Target tokens that are told from other words of their class, with a loss of their own."""
+    """Target tokens with a loss of their own: the right word against the other words of its class."""
 
     rows: Tensor  # which tokens, [choices]
     words: Tensor  # the right one first, then the others, [choices, words]
-    there: Tensor  # which of these are words, the rest is padding, [choices, words]
-    weights: Tensor  # of each one's loss, [choices]
+    there: Tensor  # False for padding, [choices, words]
+    weights: Tensor  # of each loss, [choices]
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Sentence pairs for training or scoring; `context` is None where the context modules are to be passed over."""
+    """Sentence pairs for training or scoring. If `context` is None, the context modules are skipped."""
 
     source: Packed  # each sentence with its end mark
     target_in: Packed  # y_0 = begin, y_1 ... y_{J-1}
@@ -127,3 +157,51 @@ class Batch:
     context: Contexts | None = None
     counts: Tensor | None = None  # how often each target token counts in the loss, [target tokens]; None: once
     choice: Choice | None = None
+
+
+# ---- From lists of token ids to packed rows ----
+
+
+def pack(sentences: Sequence[Sequence[int]], device: torch.device | str = "cpu") -> Packed:
+    tokens = torch.tensor([token for sentence in sentences for token in sentence], dtype=torch.int64)
+    return Packed(tokens.to(device), Segments(torch.tensor([len(s) for s in sentences], device=device)))
+
+
+def pack_contexts(contexts: Sequence[Context | None], bos: int, device: torch.device | str = "cpu") -> Contexts | None:
+    """The contexts of a batch, all of one kind; None if the rule has none. `bos` begins a remembered translation."""
+    rows = [context for context in contexts if context is not None]
+    if not rows:
+        return None
+    if not isinstance(rows[0], Before):
+        return pack(cast("list[list[int]]", rows), device)
+    histories = cast("list[Before]", rows)
+    translations = [[bos, *ids] for history in histories for ids in history.translations]
+    return History(
+        source=pack([ids for history in histories for ids in history.sources], device),
+        target=pack(translations, device) if translations else None,
+        counts=torch.tensor([len(history.sources) for history in histories], device=device),
+    )
+
+
+def make_batch(
+    sources: Sequence[Sequence[int]],
+    contexts: Sequence[Context | None] | None,
+    targets: Sequence[Sequence[int]],
+    bos: int,
+    eos: int,
+    device: torch.device | str = "cpu",
+) -> Batch:
+    """Sources and contexts have their marks, targets have none."""
+    return Batch(
+        source=pack(sources, device),
+        target_in=pack([[bos, *target] for target in targets], device),
+        target_out=pack([[*target, eos] for target in targets], device).tokens,
+        context=None if contexts is None else pack_contexts(contexts, bos, device),
+    )
+
+
+def own_parts(values: Tensor, batch: Batch, own: Sequence[int]) -> list[Tensor]:
+    """Given a value for each target token, those of each sentence's last `own` tokens: a rule may have put the
+    translations of other sentences before them."""
+    parts = values.split(batch.target_in.segments.lengths.tolist())
+    return [part[len(part) - count :] for part, count in zip(parts, own, strict=True)]

@@ -38,7 +38,7 @@ class Prepared:
 
 
 def prepared_stores(recipe: Recipe) -> dict[str, TokenStore]:
-    """What was prepared for a recipe, whether its files have changed since or not."""
+    """What was prepared for a recipe, even if its files have changed since."""
     folder = Path(recipe.output) / "data"
     missing = [role for role in ROLES if not (folder / role).exists()]
     if missing:
@@ -54,7 +54,7 @@ def prepare(recipe: Recipe, progress: Progress) -> Prepared:
         raise DocnmtError("the recipe names no training data\n  Set data.documents (or data.sentences).")
     on_bad = SkipBad() if recipe.data.skip_bad else raise_bad
     hashes = {role: _content_hash(recipe, role) for role in ROLES}
-    with owned(folder, wait=progress.say):  # who waits finds all of it prepared
+    with owned(folder, wait=progress.say):  # a process that waited finds everything prepared
         folder.mkdir(exist_ok=True)
         remove_unfinished(folder)
         return _made(recipe, folder, hashes, on_bad, progress)
@@ -72,7 +72,7 @@ def _made(recipe: Recipe, folder: Path, hashes: dict[str, str], on_bad: OnBad, p
             stores[role] = store
             continue
         if isinstance(on_bad, SkipBad):
-            on_bad = SkipBad()  # counts for this corpus alone; sub-word training has met the same lines before
+            on_bad = SkipBad()  # counts of this corpus alone; sub-word training has read the same lines before
         documents = _read(recipe, role, on_bad)
         counted = progress.track(documents, f"encode {role}", unit="sentences", size=len)
         stores[role] = write_store(path, counted, source, target, os.cpu_count() or 1, key)
@@ -95,7 +95,7 @@ def _read(recipe: Recipe, role: str, on_bad: OnBad) -> Iterator[ParallelDocument
 def _subwords(
     recipe: Recipe, folder: Path, hashes: dict[str, str], on_bad: OnBad, progress: Progress
 ) -> tuple[Subwords, Subwords]:
-    """The two models: brought along, made before, or trained now."""
+    """The two models: given in the recipe, made before, or trained now."""
     config = recipe.subwords
     given = [config.source_model, config.target_model or (config.source_model if config.shared else "")]
     if any(given):
@@ -138,17 +138,17 @@ def _train_both(recipe: Recipe, paths: list[Path], on_bad: OnBad, progress: Prog
 
 
 def _check_tokenised(sentences: Iterable[str], side: str) -> None:
-    """Whether the last mark stands by itself in most sentences that end in one."""
+    """Whether final punctuation is a token of its own in most sentences."""
     ends = [sentence[-2:] for sentence in sentences if sentence[-1:] in ".?!,;:" and len(sentence) > 1]
     if sum(end[0].isalnum() for end in ends) > len(ends) / 2:
         raise DocnmtError(
-            f"subwords.tokenized: the {side} corpora are not, marks stick to their words\n"
-            "  Tokenise them, or set it to false."
+            f"subwords.tokenized: the {side} corpora are not tokenised: punctuation is attached to words\n"
+            "  Tokenise them, or set subwords.tokenized = false."
         )
 
 
 def _content_hash(recipe: Recipe, role: str) -> str:
-    """A hash of the files' content and of every setting that decides how they are read."""
+    """A hash of the files' content and of every setting that determines how they are read."""
     corpora: tuple[CorpusFiles, ...] = getattr(recipe.data, role)
     languages = [recipe.data.source_language, recipe.data.target_language]
     parts: list[object] = [languages, recipe.data.skip_bad, recipe.data.max_characters]
@@ -161,7 +161,7 @@ def _content_hash(recipe: Recipe, role: str) -> str:
 
 
 def _file_hash(path: str) -> str:
-    if Path(path).is_dir():  # of a release: its files, by name
+    if Path(path).is_dir():  # a release: its files, by name
         files = sorted(file for file in Path(path).rglob("*") if file.is_file())
         return _digest([[str(file.relative_to(path)), _file_hash(str(file))] for file in files])
     try:

@@ -1,12 +1,12 @@
-"""The token store: a corpus as numbers on disk, mapped into memory, never loaded whole.
+"""The token store: a corpus as token ids on disk, mapped into memory, never loaded whole.
 
 A store is a folder:
     source.tokens, target.tokens   token ids of all sentences, one after another (uint16; int32 for a large vocabulary)
     source.ends, target.ends       int64, where each sentence ends in .tokens
     documents.ends                 int64, how many sentences there are up to the end of each document
     documents.ids                  each document's id on a line
-    store.json                     counts, token type, the hash of all that determined the content, and one of each file
-A gap has its place among the sentences of its document and no tokens on either side; the card counts gaps if any.
+    store.json                     counts, token type, a hash of all that determined the content, and one of each file
+A gap is a sentence without tokens on either side; store.json counts gaps if there are any.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.files import check_hashes, folder_atomically, hashes, read_json, write_json
+from docnmt.data.context import Ints
 from docnmt.data.subwords import Subwords
 from docnmt.document import ParallelDocument
 
-Ints = NDArray[np.int64]
 SIDES = ("source", "target")
 
 
@@ -75,10 +75,10 @@ class TokenStore:
 
 
 class StoreWriter:
-    """Appends documents; what it holds in memory does not grow with the corpus.
+    """Appends documents; its memory does not grow with the corpus.
 
-    One block of sentences is encoded and written while the caller reads the next (SentencePiece lets go of Python's
-    lock), so at most two blocks are in memory, and blocks are written in the order they came.
+    One block of sentences is encoded and written in a thread while the caller reads the next (SentencePiece releases
+    Python's lock), so at most two blocks are in memory.
     """
 
     BLOCK = 8192  # sentences encoded together
@@ -93,7 +93,7 @@ class StoreWriter:
             name: self.open.enter_context((folder / name).open("wb"))
             for name in (*names, "documents.ends", "documents.ids")
         }
-        # Entered last, so left first: no block is being written any more when the files are closed.
+        # Entered last, so left first: the files are closed when no block is being written any more.
         self.worker = self.open.enter_context(ThreadPoolExecutor(max_workers=1))
         self.waiting: dict[str, list[str]] = {side: [] for side in SIDES}
         self.encoding: Future[None] | None = None
@@ -126,7 +126,7 @@ class StoreWriter:
         self.waiting = {side: [] for side in SIDES}
 
     def _wait(self) -> None:
-        """Until the last block is on its way to disk; what went wrong with it is raised here."""
+        """Until the last block is written; its errors are raised here."""
         if self.encoding is not None:
             self.encoding.result()
 
@@ -155,7 +155,7 @@ def write_store(
 
 
 def open_store(folder: Path, key: str) -> TokenStore | None:
-    """The store that was made from what has this hash; None where there is none, or it is damaged."""
+    """The store that was made with this key; None if there is none, or it is damaged."""
     try:
         store = TokenStore(folder)
         if store.card["key"] == key:

@@ -1,7 +1,7 @@
-"""Sub-words: SentencePiece BPE, trained here or brought along.
+"""Sub-words: SentencePiece BPE, trained here or an existing model.
 
-A model's own ids number its pieces, unless there is a vocabulary beside it: then a piece has the id that the vocabulary
-gives it, as in models of other programs, where one list may serve two SentencePiece models.
+Pieces have the ids of the SentencePiece model, or those of a vocabulary file beside it, as in models of other programs,
+where one vocabulary may serve two SentencePiece models.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from docnmt.base.files import read_json, regular_file, write_atomically
 from docnmt.config import SubwordConfig
 from docnmt.text.punctuation import normalise
 
-# The first ids of every vocabulary trained here. A model brought along may number them otherwise.
+# The first ids of every vocabulary trained here. Other models may have other ids.
 PAD, BOS, EOS, UNK = 0, 1, 2, 3
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
@@ -41,9 +41,11 @@ class Subwords:
         self.model = model
         self.eos = self._processor.eos_id()
         if self.eos < 0:
-            raise DocnmtError(f"{name}: has no end of sentence piece\n  Train it with eos_id, or let prepare do it.")
+            raise DocnmtError(
+                f"{name}: has no end-of-sentence piece\n  Train it with eos_id, or let docnmt prepare train one."
+            )
         self.unk = self._processor.unk_id()
-        # Marian's models have no begin mark: there the end of one sentence begins the next.
+        # Marian's models have no begin mark: the end of one sentence begins the next.
         self.bos = self._processor.bos_id() if self._processor.bos_id() >= 0 else self.eos
 
     @staticmethod
@@ -63,11 +65,11 @@ class Subwords:
 
     @property
     def content(self) -> bytes:
-        """All that decides which ids a text has."""
+        """All that determines the ids of a text."""
         return self.model
 
     def ids(self, pieces: Iterable[str]) -> list[int]:
-        """Of those that there are."""
+        """Of the pieces that are in the vocabulary."""
         found = ((piece, self._processor.piece_to_id(piece)) for piece in pieces)
         return [i for piece, i in found if self._processor.id_to_piece(i) == piece]
 
@@ -81,23 +83,23 @@ class Subwords:
     def encode(self, sentences: Sequence[str], threads: int = 1) -> list[list[int]]:
         if threads > 1:
             return self._processor.encode(list(sentences), num_threads=threads)
-        return [self._processor.encode(sentence) for sentence in sentences]  # given a list, it starts threads each time
+        return [self._processor.encode(sentence) for sentence in sentences]  # a list would start threads each time
 
     def encode_with_spans(self, sentence: str) -> tuple[list[int], list[tuple[int, int]]]:
-        """Pieces, and the characters of the sentence that each stands for, in order and without gaps."""
+        """Pieces, and the span of characters that each stands for, in order and without gaps."""
         found = self._processor.encode(sentence, return_type="offset_mapping")
         return found["ids"], found["offsets"]
 
     def decode(self, ids: Sequence[Sequence[int]]) -> list[str]:
-        """Each sentence on one line: bytes that spell a line end, a tab or another control become a space."""
+        """Each sentence is one line: control characters that byte pieces spell become a space."""
         return [_CONTROLS.sub(" ", self._processor.decode(list(map(int, sentence)))) for sentence in ids]
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
         return [self._processor.id_to_piece(int(i)) for i in ids]
 
     def ranks(self, sentence: str) -> list[int | None]:
-        """Each piece's place in SentencePiece's own list, which has the likely ones first; None for bytes and what is
-        unknown. A vocabulary beside it may be sorted otherwise, and be of two languages."""
+        """Each piece's rank in the SentencePiece model, which has frequent ones first; None for bytes and unknown ones.
+        A vocabulary file may be in another order, and of two languages."""
         ids = self._processor.encode(sentence)
         return [None if self._processor.id_to_piece(i).startswith("<") else i for i in ids]
 
@@ -105,7 +107,7 @@ class Subwords:
         return self.pieces(range(len(self)))
 
     def written(self) -> list[bytes]:
-        """What each piece of the vocabulary writes; nothing for marks, and a space before the first word, too."""
+        """What each piece of the vocabulary writes; nothing for marks. A sentence's first word has a space, too."""
         written = []
         for i, piece in enumerate(self._processor.id_to_piece(list(range(self._processor.get_piece_size())))):
             if self._processor.is_byte(i):
@@ -120,11 +122,11 @@ class Subwords:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Pieces in the order of their ids, and what else is done to a text before it is looked up."""
+    """Pieces in the order of their ids, and how a text is prepared before it is looked up."""
 
     pieces: tuple[str, ...]
     punctuation: str = ""  # "opus-mt": normalised as these models know it
-    language: str = ""  # a piece that stands before each source sentence and says what to translate into: >>fra<<
+    language: str = ""  # a piece before each source sentence that names the target language: >>fra<<
 
     @staticmethod
     def path(model: Path) -> Path:
@@ -146,12 +148,12 @@ class Vocabulary:
         return json.dumps(asdict(self), ensure_ascii=False, indent=0) + "\n"
 
 
-END, UNKNOWN, PADDING = "</s>", "<unk>", "<pad>"  # by these names, whatever their numbers
+END, UNKNOWN, PADDING = "</s>", "<unk>", "<pad>"  # by these names, whatever their ids
 _MARKS = (END, UNKNOWN, PADDING, "<s>")
 
 
 class NamedSubwords(Subwords):
-    """Pieces looked up by name in a vocabulary; one that is not in it is unknown."""
+    """Pieces with the ids of a vocabulary file; a piece that is not in it is unknown."""
 
     def __init__(self, model: bytes, vocabulary: Vocabulary, name: str = "sub-word model"):
         self._processor = _processor(model, name)
@@ -187,7 +189,7 @@ class NamedSubwords(Subwords):
         return [self.vocabulary.pieces[int(i)] for i in ids]
 
     def whole(self, sentence: Sequence[int]) -> list[int]:
-        """The language first, unless the sentence names its own."""
+        """With the target language first, unless the sentence names its own."""
         named = len(sentence) > 0 and sentence[0] in self._languages
         return [*([] if named else self._language), *sentence, self.eos]
 
@@ -204,7 +206,7 @@ class NamedSubwords(Subwords):
         return [*before, *self._look_up(own, text)], [*[(0, begin)] * len(before), *in_sentence]
 
     def _parts(self, sentence: str) -> tuple[list[int], str, list[int]]:
-        """The language that a sentence names, if it does, its text, and where each character of it comes from."""
+        """The target language if the sentence names one, its text, and where each character of the text comes from."""
         before: list[int] = []
         if self._languages and sentence.startswith(">>"):
             before = self.ids([sentence[: sentence.find("<<") + 2]])
@@ -215,7 +217,7 @@ class NamedSubwords(Subwords):
         return before, text, [start + place for place in places]
 
     def _look_up(self, own: Sequence[int], text: str) -> list[int]:
-        """SentencePiece has no id for what it does not know, but the vocabulary may: another model's pieces."""
+        """What is unknown to SentencePiece may still be in the vocabulary: a piece of the other language's model."""
         if self._processor.unk_id() in own:
             return [self._ids.get(piece, self.unk) for piece in self._processor.encode(text, out_type=str)]
         return [self._of_own[i] for i in own]
@@ -223,7 +225,7 @@ class NamedSubwords(Subwords):
     def decode(self, ids: Sequence[Sequence[int]]) -> list[str]:
         marks = set(self.ids(mark for mark in _MARKS if mark != UNKNOWN)) | self._languages
         written = (self.pieces(i for i in map(int, sentence) if i not in marks) for sentence in ids)
-        # Pieces of the other language's model come back as they are, with their space marks.
+        # SentencePiece leaves the space marks of the other language's pieces.
         texts = (self._processor.decode_pieces(pieces).replace("\u2581", " ") for pieces in written)
         return [_CONTROLS.sub(" ", text).strip() for text in texts]
 
@@ -237,7 +239,7 @@ class NamedSubwords(Subwords):
 
 
 def train_subwords(lines: Callable[[], Iterable[str]], config: SubwordConfig, seed: int) -> Subwords:
-    """BPE with byte fallback: what was never seen is spelt in bytes instead of being lost as an unknown word."""
+    """BPE with byte fallback: unseen characters are spelt in bytes instead of being lost as unknown."""
     size = config.vocabulary + (_beside_merges(lines(), config, seed) if config.counts == "merges" else 0)
     model = io.BytesIO()
     try:
@@ -245,18 +247,18 @@ def train_subwords(lines: Callable[[], Iterable[str]], config: SubwordConfig, se
     except RuntimeError as error:
         needed = _REQUIRED.search(str(error))
         remedy = "Lower subwords.vocabulary, or give more text."
-        if needed:  # characters, bytes and marks are pieces before any is merged
+        if needed:  # characters, bytes and marks alone are more
             remedy = f"Raise subwords.vocabulary above {int(needed[1]):,}, or lower subwords.character_coverage."
         raise DocnmtError(f"sub-words: SentencePiece could not train {size} pieces: {error}\n  {remedy}") from None
     return Subwords(model.getvalue())
 
 
 def _run_trainer(lines: Iterable[str], config: SubwordConfig, size: int, seed: int, model: io.BytesIO) -> None:
-    # Options that are as SentencePiece has them are left to it: it would write them into the model.
+    # Options that are SentencePiece's defaults are not passed on: it would write them into the model.
     options: dict[str, Any] = {"normalization_rule_name": "nmt_nfkc_cf"} if config.lowercase else {}
-    if config.tokenized:  # else letters, digits and marks are parted
+    if config.tokenized:  # else pieces also end between letters, digits and punctuation
         options |= {"split_by_unicode_script": False, "split_by_number": False}
-    wrong: list[DocnmtError] = []  # with the lines: the trainer would take it for its own failure
+    wrong: list[DocnmtError] = []  # of reading the lines, which the trainer would report as its own failure
 
     def noted() -> Iterator[str]:
         try:
@@ -267,34 +269,28 @@ def _run_trainer(lines: Iterable[str], config: SubwordConfig, size: int, seed: i
 
     sentencepiece.set_random_generator_seed(seed)
     try:
-        _train(noted(), config, size, model, options)
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=noted(),
+            model_writer=model,
+            model_type="bpe",
+            vocab_size=size,
+            character_coverage=config.character_coverage,
+            byte_fallback=True,
+            input_sentence_size=config.sample,
+            shuffle_input_sentence=True,
+            train_extremely_large_corpus=False,
+            hard_vocab_limit=False,
+            pad_id=PAD,
+            bos_id=BOS,
+            eos_id=EOS,
+            unk_id=UNK,
+            minloglevel=2,
+            **options,
+        )
     except Exception:
         if wrong:
             raise wrong[0] from None
         raise
-
-
-def _train(
-    lines: Iterator[str], config: SubwordConfig, size: int, model: io.BytesIO, options: Mapping[str, Any]
-) -> None:
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=lines,
-        model_writer=model,
-        model_type="bpe",
-        vocab_size=size,
-        character_coverage=config.character_coverage,
-        byte_fallback=True,
-        input_sentence_size=config.sample,
-        shuffle_input_sentence=True,
-        train_extremely_large_corpus=False,
-        hard_vocab_limit=False,
-        pad_id=PAD,
-        bos_id=BOS,
-        eos_id=EOS,
-        unk_id=UNK,
-        minloglevel=2,
-        **options,
-    )
 
 
 _FEWEST = 4 + 256  # marks and bytes
@@ -302,8 +298,8 @@ _REQUIRED = re.compile(r"required_chars\. \d+ vs (\d+)")
 
 
 def _beside_merges(lines: Iterable[str], config: SubwordConfig, seed: int) -> int:
-    """How many pieces are no merges: characters, bytes and marks. Only SentencePiece knows which characters it keeps;
-    asked for too few pieces it says how many these are, before it merges any."""
+    """How many pieces are not merges: characters, bytes and marks. Only SentencePiece knows which characters it keeps;
+    asked for too few pieces, it fails at once and says how many it needs."""
     try:
         _run_trainer(lines, config, _FEWEST, seed, io.BytesIO())
     except RuntimeError as error:

@@ -12,9 +12,8 @@ import torch
 from torch import Tensor
 
 from docnmt.base.errors import DocnmtError
-from docnmt.data.batches import make_batch, own_parts
 from docnmt.data.context import ContextRule, Ids, Neighbours
-from docnmt.data.packing import Batch
+from docnmt.data.packing import Batch, make_batch, own_parts
 from docnmt.decoding.units import AnyDocument, Pair, source_of, windows, with_contexts, within_budget
 from docnmt.document import NO_CONTEXT, ContextSpec, Document, ParallelDocument, context_positions
 from docnmt.model_folder import LoadedModel

@@ -14,8 +14,8 @@ import torch
 
 from docnmt.base.errors import DocnmtError
 from docnmt.config import DecodingConfig
-from docnmt.data.batches import pack, pack_contexts
 from docnmt.data.context import ContextRule, Neighbours
+from docnmt.data.packing import pack, pack_contexts
 from docnmt.decoding.beam import Model, Start, beam_search, rule_of
 from docnmt.decoding.constraints import Constraints
 from docnmt.decoding.excerpts import translate_best, whole
@@ -36,7 +36,7 @@ from docnmt.decoding.units import (
 from docnmt.document import ContextSpec, Document
 from docnmt.documents.translate import FileSentences
 from docnmt.engine import Engine, EngineState
-from docnmt.engine.matrices import has_int8
+from docnmt.engine.layers import has_int8
 from docnmt.engine.native import MISSING, accelerator
 from docnmt.engine.shortlist import Shortlist
 from docnmt.model.transformer import DocumentTransformer

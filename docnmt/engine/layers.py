@@ -1,4 +1,4 @@
-"""The model's layers for inference, each made from the layer that was trained.
+"""The model's layers for inference, each made from the layer that was trained, on matrices that are packed once.
 
 What the paper computes with several matrices is computed with one where the inputs are the same:
     query, key and value of the words;
@@ -6,27 +6,139 @@ What the paper computes with several matrices is computed with one where the inp
     the context output W_o with the gate's W_s folded through it: W_s SubLayer(H) = (W_s W_o) a + W_s b_o;
     keys and values of the source for all decoder layers, and of the context for all layers of both sides.
 A query's scale, 1 / sqrt(width / heads), is part of its matrix.
+
+int8 is the accelerator's product: weights and inputs have one scale a row, so that no row depends on those beside it.
+Without the accelerator the same rounded weights are multiplied in float32.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
 
-from docnmt.engine.matrices import Matrix, pack
-from docnmt.model.context import ContextAttention, ContextEncoderLayer, IdentityGating, PaperGating, PaperResidual
-from docnmt.model.layers import CrossAttention, FeedForward, SelfAttention
+from docnmt.engine import native
+from docnmt.engine.native import DEPTH, Accelerator, PackedMatrix, dequantize, quantize
+from docnmt.model.context import ContextAttention, ContextEncoderLayer, Gate
+from docnmt.model.layers import ACTIVATIONS, CrossAttention, FeedForward, SelfAttention
 from docnmt.model.transformer import DecoderLayer, EncoderLayer
+
+# ---- Products with matrices that do not change any more ----
+
+Matrix = Callable[[Tensor], Tensor]  # [rows, inputs] -> [rows, outputs]
+
+
+def has_int8() -> bool:
+    """Whether there is an int8 product for this processor."""
+    return _fast() is not None
+
+
+def _fast() -> Accelerator | None:
+    found = native.accelerator()
+    return found if found is not None and found.has_int8 else None
+
+
+class QuantizedRows:
+    """A matrix as int8, each row with its own scale: its largest element becomes 127, or less if the accelerator's sums
+    would overflow."""
+
+    def __init__(self, weight: Tensor):
+        self.values, self.scales = quantize(weight.contiguous())  # int8 [rows, columns], [rows]
+        self.fast = _fast() if weight.shape[1] % DEPTH == 0 else None
+        if self.fast is not None:
+            self.values, self.scales = self.fast.in_16_bits(self.values, self.scales)
+
+    def matrix(self, bias: Tensor | None, activation: str = "", chosen: Tensor | None = None) -> Matrix:
+        """x -> x weight^T + bias, of all rows or of those chosen; the bias has as many."""
+        if self.fast is not None:
+            return Int8Matrix(self.fast, self.fast.pack(self.values, self.scales, bias, chosen), activation)
+        rows = slice(None) if chosen is None else chosen
+        return FloatMatrix(dequantize(self.values[rows], self.scales[rows]), bias, activation)
+
+
+class FloatMatrix:
+    def __init__(self, weight: Tensor, bias: Tensor | None, activation: str = ""):
+        self.weight, self.bias, self.activation = weight.contiguous(), bias, activation
+
+    def __call__(self, x: Tensor) -> Tensor:
+        y = F.linear(x, self.weight, self.bias)
+        return ACTIVATIONS[self.activation](y) if self.activation else y
+
+
+class Int8Matrix:
+    """The accelerator's."""
+
+    def __init__(self, fast: Accelerator, packed: PackedMatrix, activation: str):
+        self.fast, self.packed, self.activation = fast, packed, activation
+
+    def __call__(self, x: Tensor, out: Tensor | None = None) -> Tensor:
+        if self.activation in native.ACTIVATIONS:
+            return self.fast.product(self.packed, x, self.activation, out)
+        return ACTIVATIONS[self.activation](self.fast.product(self.packed, x))
+
+
+def pack(weight: Tensor, bias: Tensor | None, int8: bool, activation: str = "") -> Matrix:
+    """x -> activation(x weight^T + bias)"""
+    return QuantizedRows(weight).matrix(bias, activation) if int8 else FloatMatrix(weight, bias, activation)
+
+
+def pack_linear(layer: nn.Linear, int8: bool, activation: str = "") -> Matrix:
+    return pack(layer.weight, layer.bias, int8, activation)
+
+
+class Softmax:
+    """W_o, whole or some of its rows: those of a shortlist."""
+
+    def __init__(self, weight: Tensor, bias: Tensor | None, int8: bool):
+        self.rows, self.bias = QuantizedRows(weight) if int8 else weight, bias
+        self.whole = self.over(None)
+
+    def over(self, words: Tensor | None) -> Matrix:
+        bias = self.bias if self.bias is None or words is None else self.bias[words]
+        if isinstance(self.rows, QuantizedRows):
+            return self.rows.matrix(bias, chosen=words)
+        return FloatMatrix(self.rows if words is None else self.rows[words], bias)
+
+    def listed(self, words: Sequence[Tensor]) -> Listed:
+        """Over the words of each sentence's shortlist, in their order."""
+        ids = pad_sequence(list(words), batch_first=True, padding_value=-1)
+        united = torch.cat(list(words)).unique()
+        ids, none = ids.clamp(min=0), ids < 0
+        columns = torch.searchsorted(united, ids).masked_fill_(none, 0)
+        return Listed(self.over(united), ids, columns, none)
+
+
+class Listed(NamedTuple):
+    """What each sentence of a batch may write. One product scores the words of all sentences, which is faster than one
+    for each; a sentence sees its own columns alone, so that its result does not depend on the rest of the batch."""
+
+    matrix: Matrix
+    words: Tensor  # of each sentence, [sentences, most]
+    columns: Tensor  # where the product has them
+    none: Tensor  # True behind a sentence's last word
+
+    def __call__(self, t: Tensor) -> Tensor:
+        """[rows, width] -> [rows, most]"""
+        scores = self.matrix(t).unflatten(0, (len(self.words), -1))  # [sentences, beam, words of all]
+        own = scores.gather(2, self.columns[:, None].expand(-1, scores.shape[1], -1))
+        return own.masked_fill_(self.none[:, None], -torch.inf).flatten(0, 1)
+
+    def of(self, sentences: Tensor) -> Listed:
+        return self._replace(words=self.words[sentences], columns=self.columns[sentences], none=self.none[sentences])
+
+
+# ---- Layers ----
 
 Attend = Callable[[Tensor], Tensor]  # queries, [rows, width] -> what they find, [rows, width]
 
 
 class Norm:
     def __init__(self, layer: nn.LayerNorm):
-        # Held by themselves: the compiled decoder points to them, and a model may be moved or converted later.
+        # Copied: the compiled decoder points to them, and the model may be moved or converted later.
         self.weight, self.bias = layer.weight.detach().contiguous(), layer.bias.detach().contiguous()
         self.shape, self.eps = layer.normalized_shape, layer.eps
 
@@ -34,36 +146,28 @@ class Norm:
         return F.layer_norm(x, self.shape, self.weight, self.bias, self.eps)
 
 
-class PackedSelfAttention:
-    """Everything but the attention itself."""
+class PackedAttention:
+    """A sub-layer without the attention itself. `query` is made from the sub-layer's input: the query, in
+    self-attention with key and value."""
 
-    def __init__(self, attention: SelfAttention, norm: nn.LayerNorm, int8: bool):
-        weight, bias = attention.query_key_value.weight, attention.query_key_value.bias
-        scale = torch.ones(len(bias))
-        scale[: len(bias) // 3] = _scale(attention)
-        self.query_key_value = pack(weight * scale[:, None], bias * scale, int8)
-        self.output = pack(attention.output.weight, attention.output.bias, int8)
-        self.norm = Norm(norm)
-
-    def __call__(self, h: Tensor, attend: Attend) -> Tensor:
-        return self.norm(self.output(attend(self.query_key_value(h))).add_(h))
-
-
-class PackedSourceAttention:
-    def __init__(self, attention: CrossAttention, norm: nn.LayerNorm, int8: bool):
-        self.query = _query(attention, int8)
-        self.output = pack(attention.output.weight, attention.output.bias, int8)
-        self.norm = Norm(norm)
+    def __init__(self, query: Matrix, attention: SelfAttention | CrossAttention, norm: nn.LayerNorm, int8: bool):
+        self.query, self.output, self.norm = query, pack_linear(attention.output, int8), Norm(norm)
 
     def __call__(self, h: Tensor, attend: Attend) -> Tensor:
         return self.norm(self.output(attend(self.query(h))).add_(h))
 
 
+def self_attention(attention: SelfAttention, norm: nn.LayerNorm, int8: bool) -> PackedAttention:
+    weight, bias = attention.query_key_value.weight, attention.query_key_value.bias
+    scale = torch.ones(len(bias))
+    scale[: len(bias) // 3] = _scale(attention)
+    return PackedAttention(pack(weight * scale[:, None], bias * scale, int8), attention, norm, int8)
+
+
 class PackedFeedForward:
     def __init__(self, layer: FeedForward, norm: nn.LayerNorm, int8: bool):
         self.activation = layer.activation
-        self.inner = pack(layer.inner.weight, layer.inner.bias, int8, layer.activation)
-        self.outer = pack(layer.outer.weight, layer.outer.bias, int8)
+        self.inner, self.outer = pack_linear(layer.inner, int8, layer.activation), pack_linear(layer.outer, int8)
         self.norm = Norm(norm)
 
     def __call__(self, h: Tensor) -> Tensor:
@@ -75,17 +179,15 @@ class PackedContextAttention:
 
     def __init__(self, layer: ContextAttention, int8: bool):
         attention, connection = layer.attention, layer.connection
-        self.gated = isinstance(connection, PaperGating | IdentityGating)
-        norm = connection.norm if isinstance(connection, PaperGating | PaperResidual) else None
-        self.norm = None if norm is None else Norm(norm)
-        w_o, b_o = attention.output.weight, attention.output.bias
-        if isinstance(connection, PaperGating | IdentityGating):
-            w_i, w_s = connection.gate.w_i, connection.gate.w_s.weight
-            self.query = _query(attention, int8, w_i)
-            self.output = pack(torch.cat([w_o, w_s @ w_o]), torch.cat([b_o, w_s @ b_o]), int8)
+        gate: Gate | None = getattr(connection, "gate", None)
+        norm: nn.LayerNorm | None = getattr(connection, "norm", None)
+        self.gated, self.norm = gate is not None, None if norm is None else Norm(norm)
+        self.query = _query(attention, int8, None if gate is None else gate.w_i)
+        if gate is None:
+            self.output = pack_linear(attention.output, int8)
         else:
-            self.query = _query(attention, int8)
-            self.output = pack(w_o, b_o, int8)
+            w_o, b_o, w_s = attention.output.weight, attention.output.bias, gate.w_s.weight
+            self.output = pack(torch.cat([w_o, w_s @ w_o]), torch.cat([b_o, w_s @ b_o]), int8)
 
     def __call__(self, h: Tensor, attend: Attend) -> Tensor:
         if not self.gated:
@@ -100,10 +202,10 @@ class PackedContextAttention:
 
 
 class PackedEncoderLayer:
-    """Of the source's encoder, or of the context's, which has no context of its own."""
+    """Of the source encoder, or of the context encoder, which has no context of its own."""
 
     def __init__(self, layer: EncoderLayer | ContextEncoderLayer, int8: bool):
-        self.attention = PackedSelfAttention(layer.attention, layer.after_attention.norm, int8)
+        self.attention = self_attention(layer.attention, layer.after_attention.norm, int8)
         context = layer.context if isinstance(layer, EncoderLayer) else None
         self.context = None if context is None else PackedContextAttention(context, int8)
         self.feed_forward = PackedFeedForward(layer.feed_forward, layer.after_feed_forward.norm, int8)
@@ -117,9 +219,10 @@ class PackedEncoderLayer:
 
 class PackedDecoderLayer:
     def __init__(self, layer: DecoderLayer, int8: bool):
-        self.attention = PackedSelfAttention(layer.attention, layer.after_attention.norm, int8)
+        self.attention = self_attention(layer.attention, layer.after_attention.norm, int8)
         self.context = None if layer.context is None else PackedContextAttention(layer.context, int8)
-        self.source_attention = PackedSourceAttention(layer.source_attention, layer.after_source_attention.norm, int8)
+        source, norm = layer.source_attention, layer.after_source_attention.norm
+        self.source_attention = PackedAttention(_query(source, int8), source, norm, int8)
         self.feed_forward = PackedFeedForward(layer.feed_forward, layer.after_feed_forward.norm, int8)
 
     def __call__(self, t: Tensor, to_words: Attend, to_context: Attend | None, to_source: Attend) -> Tensor:

@@ -1,13 +1,12 @@
-"""What a step of decoding computes, in C: numbers in eight bits, structures, checked calls with tensors."""
+"""The C extension: int8 matrices, the structures that C reads, checked calls with tensors."""
 
 from __future__ import annotations
 
 import ctypes
 import functools
 import importlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from ctypes import byref, c_float, c_long, c_void_p
-from types import SimpleNamespace
 from typing import NamedTuple
 
 import torch
@@ -18,15 +17,13 @@ from docnmt.base.errors import DocnmtError
 
 # ---- Matrices in eight bits ----
 
-# Matrices in eight bits: whole numbers from -127 to 127, and for each row the one float32 number they are times of.
-#
-# A row is what one output is made of, or the embedding of one word. A scale has 17 significant bits and a number 7:
-# their product has 24, which float32 holds exactly. So what comes back gives the same numbers and the same scales
-# when it is quantized again, however often.
+# Whole numbers from -127 to 127, and for each row a float32 scale. A row computes one output, or is the embedding of
+# one word. A scale has 17 significant bits and a number 7: their product has 24, which float32 holds exactly. So a
+# matrix that was dequantized is quantized to the same numbers and scales again.
 
 LARGEST = 127
 SCALE = ".scale"  # follows a matrix's name in a file
-_NOTHING = 1e-30  # a row with nothing larger is all zeros: below, scales would run out of bits
+_NOTHING = 1e-30  # a row with nothing larger becomes zeros: scales below would run out of bits
 
 
 def quantize(matrix: Tensor) -> tuple[Tensor, Tensor]:
@@ -41,12 +38,12 @@ def dequantize(numbers: Tensor, scales: Tensor) -> Tensor:
 
 
 def _to_17_bits(scales: Tensor) -> Tensor:
-    """To the nearest; positive numbers alone."""
+    """Rounds positive numbers to 17 significant bits."""
     return ((scales.view(torch.int32) + 64) & -128).view(torch.float32)
 
 
 def with_scales(weights: Mapping[str, Tensor], matrices: Collection[str]) -> dict[str, Tensor]:
-    """What a file holds: the named ones in int8, each with its scales beside it, the others as they are."""
+    """What a file holds: the named matrices in int8, each with its scales beside it, the others as they are."""
     held = dict(weights)
     for name in matrices:
         held[name], held[name + SCALE] = quantize(weights[name])
@@ -54,33 +51,33 @@ def with_scales(weights: Mapping[str, Tensor], matrices: Collection[str]) -> dic
 
 
 def take_scales(held: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Takes the scales out of what a file held, and returns them by the names of their matrices."""
+    """Removes the scales from what a file held, and returns them by the names of their matrices."""
     scales = {}
     for name in [name for name, tensor in held.items() if tensor.dtype == torch.int8]:
         rows, scale = held[name], held.pop(name + SCALE, None)
         if rows.ndim != 2 or scale is None or scale.dtype != torch.float32 or scale.shape != rows.shape[:1]:
-            raise DocnmtError(f"{name} has not a scale for each of its rows\n  Copy the model folder again.")
+            raise DocnmtError(f"{name}: int8 rows without their scales\n  Copy the model folder again.")
         scales[name] = scale
     return scales
 
 
 # ---- The structures of accelerator.h ----
 
-COLUMNS, DEPTH = 16, 8  # outputs of a panel, inputs at a time
+COLUMNS, DEPTH = 16, 8  # outputs in a panel, inputs at a time
 
 
-class Matrix(ctypes.Structure):
+class CMatrix(ctypes.Structure):
     _fields_ = [(name, c_void_p) for name in ("panels", "scales", "bias", "sums")] + [
         ("inputs", c_long),
         ("outputs", c_long),
     ]
 
 
-class Norm(ctypes.Structure):
+class CNorm(ctypes.Structure):
     _fields_ = [("weight", c_void_p), ("bias", c_void_p), ("epsilon", c_float)]
 
 
-class Memory(ctypes.Structure):
+class CMemory(ctypes.Structure):
     _fields_ = [(name, c_void_p) for name in ("keys", "values", "slots", "counts", "places")] + [
         (name, c_long) for name in ("all_slots", "longest", "room")
     ]
@@ -89,26 +86,26 @@ class Memory(ctypes.Structure):
 NO_CONTEXT, GATED, RESIDUAL = range(3)
 
 
-class Layer(ctypes.Structure):
+class CLayer(ctypes.Structure):
     _fields_ = [
-        ("query_key_value", Matrix),
-        ("words_output", Matrix),
-        ("after_words", Norm),
-        ("context_query", Matrix),
-        ("context_output", Matrix),
-        ("after_context", Norm),
-        ("source_query", Matrix),
-        ("source_output", Matrix),
-        ("after_source", Norm),
-        ("inner", Matrix),
-        ("outer", Matrix),
-        ("after_feed_forward", Norm),
+        ("query_key_value", CMatrix),
+        ("words_output", CMatrix),
+        ("after_words", CNorm),
+        ("context_query", CMatrix),
+        ("context_output", CMatrix),
+        ("after_context", CNorm),
+        ("source_query", CMatrix),
+        ("source_output", CMatrix),
+        ("after_source", CNorm),
+        ("inner", CMatrix),
+        ("outer", CMatrix),
+        ("after_feed_forward", CNorm),
         ("context", c_long),
         ("activation", c_long),
     ]
 
 
-class Packed(NamedTuple):
+class PackedMatrix(NamedTuple):
     """An int8 matrix in the order that products.h reads it."""
 
     panels: Tensor
@@ -119,8 +116,8 @@ class Packed(NamedTuple):
     outputs: int
 
     @property
-    def structure(self) -> Matrix:
-        return Matrix(*map(at, self[:4]), self.inputs, self.outputs)
+    def structure(self) -> CMatrix:
+        return CMatrix(*map(at, self[:4]), self.inputs, self.outputs)
 
 
 def at(tensor: Tensor | None) -> int | None:
@@ -129,20 +126,13 @@ def at(tensor: Tensor | None) -> int | None:
 
 # ---- Calls of the C functions, with tensors ----
 
-LANES = 8  # numbers at a time: heads whose size is no multiple of it go without
-ACTIVATIONS = {"": 0, "relu": 1, "swish": 2}  # SET and so on
+LANES = 8  # numbers at a time: heads whose size is no multiple of it do without the accelerator
+ACTIVATIONS = {"": 0, "relu": 1, "swish": 2}  # SET, SET_POSITIVE, SET_SWISH
 TYPES = (torch.float32, torch.int64, torch.int32, torch.int8, torch.uint8)
 MOST_OF_FOUR = 258  # weights of one sign: 127 times as much fits into sixteen bits
-FUNCTIONS = (  # that return nothing
-    "attend",
-    "attend_words",
-    "put",
-    "continuations",
-    "most_of_four",
-    "pack_rows",
-    "int8_product",
-    "decoder_step",
-)
+LONG_FUNCTIONS = ("int8_room", "step_room")  # which return a long
+FUNCTIONS = ("attend", "attend_words", "put", "continuations", "most_of_four", "pack_rows", "int8_product",
+             "decoder_step", "has_int8", *LONG_FUNCTIONS)  # fmt: skip
 
 
 class Keys(NamedTuple):
@@ -155,10 +145,10 @@ class Keys(NamedTuple):
     places: Tensor | None = None  # [hypotheses, longest], which of them each sees; the first ones where None
 
     @property
-    def structure(self) -> Memory:
+    def structure(self) -> CMemory:
         longest = 0 if self.places is None else self.places.shape[1]
         _, slots, _, room, _ = self.keys.shape
-        return Memory(*map(at, self), slots, longest, room)
+        return CMemory(*map(at, self), slots, longest, room)
 
 
 class Accelerator:
@@ -166,21 +156,19 @@ class Accelerator:
 
     def __init__(self, library: ctypes.CDLL, level: str):
         self.library, self.level = library, level
-        for name in FUNCTIONS:
-            getattr(library, f"{name}_{level}").restype = None
-        for name in ("int8_room", "step_room"):
-            getattr(library, f"{name}_{level}").restype = c_long
-        for name, structure in (("matrix", Matrix), ("memory", Memory), ("layer", Layer)):
+        self.functions = {name: getattr(library, f"{name}_{level}") for name in FUNCTIONS}
+        for name in LONG_FUNCTIONS:
+            self.functions[name].restype = c_long
+        for name, structure in (("matrix", CMatrix), ("memory", CMemory), ("layer", CLayer)):
             assert getattr(library, f"size_of_{name}")() == ctypes.sizeof(structure), name
-        self.functions = SimpleNamespace(
-            **{name: getattr(library, f"{name}_{level}") for name in (*FUNCTIONS, "int8_room", "step_room", "has_int8")}
-        )
-        self.has_int8 = bool(self.functions.has_int8())
+        self.has_int8 = bool(self._call("has_int8"))
+
+    def _call(self, name: str, *arguments: Tensor | ctypes.Structure | ctypes.Array | int | None) -> int:
+        return self.functions[name](*map(_as_c, arguments))
 
     def put(self, projected: Tensor, keys: Tensor, values: Tensor, slots: Tensor, place: int, beam: int) -> None:
         _, heads, room, size = keys.shape
-        numbers = _longs(place, len(slots), beam, heads, size, room)
-        self.functions.put(*_pointers(projected, keys, values, slots), *numbers)
+        self._call("put", projected, keys, values, slots, place, len(slots), beam, heads, size, room)
 
     def attend(
         self, query: Tensor, keys: Tensor, values: Tensor, slots: Tensor, counts: Tensor, places: Tensor | None = None
@@ -191,10 +179,8 @@ class Accelerator:
         beam = len(query) // len(slots)
         out, weights = query.new_empty(len(query), heads * size), query.new_empty(room + LANES)
         longest = 0 if places is None else places.shape[1]
-        numbers = _longs(longest, len(slots), beam, heads, size, room)
-        pointers = _pointers(keys, values, slots, counts, places)
-        stride = c_long(query.stride(0))
-        self.functions.attend(*_pointers(query), stride, *pointers, *numbers, *_pointers(weights, out))
+        seen = keys, values, slots, counts, places, longest
+        self._call("attend", query, query.stride(0), *seen, len(slots), beam, heads, size, room, weights, out)
         return out
 
     def attend_words(
@@ -205,20 +191,20 @@ class Accelerator:
         words, width = query.shape
         assert keys.stride(0) == values.stride(0)
         out, weights = query.new_empty(words, width), query.new_empty(int(key_lengths.max()) + LANES)
-        stride, key_stride, *numbers = _longs(query.stride(0), keys.stride(0), len(lengths), heads, width // heads)
-        asked, seen = _pointers(query, lengths, keys, values, key_lengths), _pointers(weights, out)
-        self.functions.attend_words(asked[0], stride, *asked[1:4], key_stride, asked[4], *numbers, *seen)
+        seen = keys, values, keys.stride(0), key_lengths
+        sizes = len(lengths), heads, width // heads
+        self._call("attend_words", query, query.stride(0), lengths, *seen, *sizes, weights, out)
         return out
 
     def continuations(self, logits: Tensor, scores: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor]:
-        logits, scores = logits.contiguous(), scores.contiguous()  # named, so that they outlive the call
+        logits, scores = logits.contiguous(), scores.contiguous()
         sentences, beam = scores.shape
         words = logits.shape[1]
         totals = logits.new_empty(sentences, count)
         origins, found = (torch.empty(sentences, count, dtype=torch.int64) for _ in range(2))
         blocks = logits.new_empty(words // 64 + 1)
-        numbers = _longs(sentences, beam, words, count)
-        self.functions.continuations(*_pointers(logits, scores), *numbers, *_pointers(blocks, totals, origins, found))
+        sizes = sentences, beam, words, count
+        self._call("continuations", logits, scores, *sizes, blocks, totals, origins, found)
         return totals, origins, found
 
     def in_16_bits(self, values: Tensor, scales: Tensor) -> tuple[Tensor, Tensor]:
@@ -227,7 +213,7 @@ class Accelerator:
         values, scales = values.contiguous(), scales.contiguous()
         assert values.shape[1] % DEPTH == 0
         most = torch.empty(len(values), dtype=torch.int32)
-        self.functions.most_of_four(*_pointers(values), *_longs(*values.shape), *_pointers(most))
+        self._call("most_of_four", values, *values.shape, most)
         over = most > MOST_OF_FOUR
         if not over.any():
             return values, scales
@@ -237,7 +223,7 @@ class Accelerator:
         scales[over] /= shrink
         return values, scales
 
-    def pack(self, values: Tensor, scales: Tensor, bias: Tensor | None, chosen: Tensor | None = None) -> Packed:
+    def pack(self, values: Tensor, scales: Tensor, bias: Tensor | None, chosen: Tensor | None = None) -> PackedMatrix:
         """values: int8 [outputs, inputs], as in_16_bits leaves them; scales, bias [outputs]; all rows or the chosen"""
         chosen = None if chosen is None else chosen.long().contiguous()
         if chosen is not None and len(chosen) and not 0 <= int(chosen.min()) <= int(chosen.max()) < len(values):
@@ -246,26 +232,24 @@ class Accelerator:
         room = -outputs % COLUMNS  # of the last panel
         panels = torch.zeros((outputs + room) * inputs // 4, dtype=torch.int32)
         sums = torch.zeros(outputs + room, dtype=torch.int32)
-        numbers = _longs(outputs, inputs)
-        self.functions.pack_rows(*_pointers(values, chosen), *numbers, *_pointers(panels, sums))
+        self._call("pack_rows", values, chosen, outputs, inputs, panels, sums)
         scales = F.pad(scales if chosen is None else scales[chosen], (0, room))
         bias = torch.zeros(outputs + room, dtype=torch.float32) if bias is None else F.pad(bias, (0, room))
-        return Packed(panels, scales, bias, sums, inputs, outputs)
+        return PackedMatrix(panels, scales, bias, sums, inputs, outputs)
 
-    def product(self, by: Packed, x: Tensor, activation: str = "", out: Tensor | None = None) -> Tensor:
+    def product(self, by: PackedMatrix, x: Tensor, activation: str = "", out: Tensor | None = None) -> Tensor:
         """[rows, inputs] -> [rows, outputs], put into `out` where that is given"""
         x = x.contiguous()
         rows, out = len(x), x.new_empty(len(x), by.outputs) if out is None else out
         if out.shape != (rows, by.outputs) or not out.is_contiguous():
             raise ValueError(f"no room for {rows} x {by.outputs} numbers: {tuple(out.shape)}")
-        room = torch.empty(self.functions.int8_room(*_longs(rows, by.inputs)), dtype=torch.uint8)
-        numbers = _longs(by.inputs, rows, ACTIVATIONS[activation])
-        self.functions.int8_product(byref(by.structure), *_pointers(x), *numbers, *_pointers(room, out))
+        room = torch.empty(self._call("int8_room", rows, by.inputs), dtype=torch.uint8)
+        self._call("int8_product", by.structure, x, by.inputs, rows, ACTIVATIONS[activation], room, out)
         return out
 
     def decoder_step(
         self,
-        layers: ctypes.Array[Layer],
+        layers: ctypes.Array[CLayer],
         t: Tensor,
         filter_width: int,
         words: Keys,
@@ -273,30 +257,25 @@ class Accelerator:
         source: Keys,
         context: Keys | None,
     ) -> None:
-        """t [rows, width] becomes what the softmax looks at."""
+        """t [rows, width] becomes what the softmax reads."""
         (rows, width), heads, sentences = t.shape, words.keys.shape[2], len(words.slots)
         longest = max(keys.keys.shape[3] for keys in (words, source, context) if keys is not None)
-        room = t.new_empty(self.functions.step_room(*_longs(rows, width, filter_width, longest)))
-        widest = max(width, filter_width)
-        bytes_ = torch.empty(self.functions.int8_room(*_longs(rows, widest)), dtype=torch.uint8)
-        numbers = _longs(sentences, rows // sentences, width, heads, filter_width)
-        seen = None if context is None else byref(context.structure)
-        self.functions.decoder_step(
-            layers, c_long(len(layers)), *_pointers(t), *numbers, byref(words.structure), c_long(place),
-            byref(source.structure), seen, *_pointers(room, bytes_),
-        )  # fmt: skip
+        room = t.new_empty(self._call("step_room", rows, width, filter_width, longest))
+        bytes_ = torch.empty(self._call("int8_room", rows, max(width, filter_width)), dtype=torch.uint8)
+        sizes = sentences, rows // sentences, width, heads, filter_width
+        seen = words.structure, place, source.structure, None if context is None else context.structure
+        self._call("decoder_step", layers, len(layers), t, *sizes, *seen, room, bytes_)
 
 
-def _pointers(*tensors: Tensor | None) -> list[c_void_p]:
+def _as_c(value: Tensor | ctypes.Structure | ctypes.Array | int | None) -> object:
     """What C is given is checked here: it would read and write anything."""
-    for tensor in tensors:
-        if tensor is not None and (tensor.dtype not in TYPES or tensor.device.type != "cpu" or tensor.stride(-1) != 1):
-            raise TypeError(f"the accelerator cannot take {tensor.dtype} on {tensor.device}, strides {tensor.stride()}")
-    return [c_void_p(at(tensor)) for tensor in tensors]
-
-
-def _longs(*numbers: int) -> Sequence[c_long]:
-    return [c_long(number) for number in numbers]
+    if isinstance(value, Tensor):
+        if value.dtype not in TYPES or value.device.type != "cpu" or value.stride(-1) != 1:
+            raise TypeError(f"the accelerator cannot take {value.dtype} on {value.device}, strides {value.stride()}")
+        return c_void_p(value.data_ptr())
+    if isinstance(value, ctypes.Structure):
+        return byref(value)
+    return c_long(value) if isinstance(value, int) else value
 
 
 MISSING = (
@@ -307,7 +286,7 @@ MISSING = (
 
 @functools.cache
 def accelerators() -> dict[str, Accelerator]:
-    """Those that this processor can run, by their levels, best first; none where the extension was not built."""
+    """Those that this processor can run, by their levels, best first; none if the extension was not built."""
     try:
         module = importlib.import_module("docnmt.engine._accelerator")
     except ImportError:
@@ -317,7 +296,7 @@ def accelerators() -> dict[str, Accelerator]:
         return {level: Accelerator(library, level) for level in module.levels}
     except (AttributeError, AssertionError):
         raise DocnmtError(
-            f"{module.__file__}: the C extension is that of another version of docnmt\n"
+            f"{module.__file__}: the C extension was built for another version of docnmt\n"
             "  Build it again: pip install -e . (or, in place, python setup.py build_ext --inplace)"
         ) from None
 

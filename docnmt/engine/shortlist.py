@@ -1,4 +1,4 @@
-"""A vocabulary shortlist: the target pieces that a source sentence can need, so that no others are scored."""
+"""A vocabulary shortlist: the target pieces that a source sentence can need; the softmax computes no others."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,15 +18,16 @@ from safetensors.numpy import save
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.files import write_atomically
-from docnmt.base.progress import Progress
-from docnmt.base.report import Column, Table
 from docnmt.data.subwords import Subwords, Vocabulary
 from docnmt.document import ParallelDocument
 
-# ---- Sentence pairs as token ids in memory, for what is learnt from them by counting ----
+if TYPE_CHECKING:
+    from docnmt.base.progress import Progress
 
-SENTENCES_AT_ONCE = 8192  # sentences encoded together
-MOST = 300_000  # more pairs teach little that is new, and take their time
+# ---- Sentence pairs as token ids in memory ----
+
+SENTENCES_AT_ONCE = 8192  # encoded together
+MOST = 300_000  # more pairs add little and take longer
 
 T = TypeVar("T")
 
@@ -107,20 +108,17 @@ def evenly(items: Iterable[T], most: int) -> tuple[list[T], int]:
 
 # ---- How pieces are translated ----
 
-# How pieces are translated, learnt from sentence pairs: model 1 of Brown et al. (1993), "The Mathematics of
-# Statistical Machine Translation".
-#
+# Model 1 of Brown et al. (1993), "The Mathematics of Statistical Machine Translation".
 # Each target piece e of a pair comes from one of its source pieces f, or from an empty one that every pair has:
 #     count(e, f) = sum over the pairs, over each e and f in them, of t(e | f) / sum over f' in the pair of t(e | f')
 #     t(e | f) = count(e, f) / sum over e' of count(e', f)
-# again and again, all t equal at first. A target piece's counts never ask for another's. So target pieces are taken
-# some at a time: a table of all combinations is there for these alone, and of the others only the combinations that
-# occur.
+# iterated, with all t equal at first. The counts of a target piece do not depend on those of another. So a block of
+# target pieces is taken at a time: only a block has a table of all combinations, the others keep those that occur.
 
 ROUNDS = 5
-LEAST_PROBABILITY = 1e-4  # what is less probable is nobody's translation
+LEAST_PROBABILITY = 1e-4  # less probable translations are left out
 BLOCK = 1 << 21  # combinations in a table
-CHUNK = 1 << 21  # links, of a target piece to a source piece of its pair, that are looked at together
+CHUNK = 1 << 21  # links, of a target piece to a source piece of its pair, that are processed together
 
 Ids = NDArray[np.int32]
 Floats = NDArray[np.float32]
@@ -217,10 +215,11 @@ class _Block:
         return source[kept], rows[kept] + np.int32(self.first), probability[kept]
 
 
-# These are the most frequent pieces, and for each source piece its most probable translations, learnt from the
-# training pairs, and what copies it letter by letter. The sentences that are a sentence's context add nothing: a
-# context decides which of a word's own translations to take, and some more of these cover more than the context's
-# words would.
+# ---- The shortlist ----
+
+# The most frequent pieces; and for each source piece its most probable translations, learnt from the training pairs,
+# and the pieces that copy it letter by letter. The context's words add nothing: a context decides which of a word's own
+# translations to take, and some more of these cover more than the context's words would.
 
 FILE = "shortlist.safetensors"
 FREQUENT = 500  # pieces that every sentence may use
@@ -228,8 +227,8 @@ CANDIDATES = 20  # translations of a source piece beside them
 
 
 class Shortlist:
-    """`always` are the pieces that every sentence may use, row f of `lexicon` those that source piece f adds. Rows are
-    filled up with pieces of their own or of `always`."""
+    """`always`: the pieces that every sentence may use; row f of `lexicon`: those that source piece f adds. Shorter
+    rows are filled with pieces of their own or of `always`."""
 
     def __init__(self, always: NDArray, lexicon: NDArray):
         self.always, self.lexicon = always.astype(np.int32), lexicon.astype(np.int32)
@@ -246,7 +245,7 @@ class Shortlist:
 
     @classmethod
     def read(cls, folder: Path, source: Subwords, target: Subwords) -> Shortlist | None:
-        """That of a model folder with these sub-words; None where it has none."""
+        """Of a model folder with these sub-words; None if it has none."""
         path = folder / FILE
         if not path.exists():
             return None
@@ -267,7 +266,7 @@ class Shortlist:
 
 
 def _problem(always: NDArray, lexicon: NDArray, source: Subwords, target: Subwords) -> str:
-    """Why these tables are no shortlist of these sub-words; empty if they are one."""
+    """Why these tables are not a shortlist for these sub-words; empty if they are."""
     if always.dtype != np.int32 or lexicon.dtype != np.int32 or (always.ndim, lexicon.ndim) != (1, 2):
         return f"tables of {always.dtype} {list(always.shape)} and {lexicon.dtype} {list(lexicon.shape)}"
     if len(lexicon) != len(source):
@@ -294,7 +293,7 @@ def make_shortlist(
     candidates: int = CANDIDATES,
 ) -> Shortlist:
     counts = np.bincount(pairs.target.tokens, minlength=len(target))
-    counts[target.eos] = len(pairs.target.tokens) + 1  # every sentence ends, so this one is always there
+    counts[target.eos] = len(pairs.target.tokens) + 1  # every sentence ends
     order = np.argsort(-counts, kind="stable")[: max(1, frequent)]
     always = order[counts[order] > 0]
     copies = [(f, e) for f, spelt in enumerate(_spelt(source, target)) for e in spelt]
@@ -308,9 +307,9 @@ def make_shortlist(
 
 
 def _spelt(source: Subwords, target: Subwords) -> Iterator[list[int]]:
-    """For each source piece the target pieces that write the same: one where there is one, else the longest that fit,
-    bytes at last."""
-    # Bytes come before letters in a vocabulary: where both write the same, the letter stays.
+    """For each source piece the target pieces that write the same: one if there is one, else the longest that fit, in
+    the end bytes."""
+    # Bytes come before letters in a vocabulary: if both write the same, the letter stays.
     ids = {text: piece for piece, text in enumerate(target.written()) if text}
     for text in source.written():
         spelt = []
@@ -321,9 +320,7 @@ def _spelt(source: Subwords, target: Subwords) -> Iterator[list[int]]:
         yield spelt
 
 
-# ---- What a shortlist leaves out ----
-
-# What a shortlist leaves out: how many pieces of given translations are among the candidates of their sources.
+# ---- What a shortlist leaves out: how many pieces of given translations are candidates of their sources ----
 
 BATCH = 32  # sentences, whose candidates are scored together
 
@@ -338,7 +335,7 @@ class Coverage:
 def coverage(shortlist: Shortlist, pairs: TrainingPairs) -> Coverage:
     """In batches of sentences of about one length, as they are translated."""
     if not len(pairs.target.tokens):
-        raise DocnmtError("there are no translations to look at\n  Give a corpus with sentence pairs.")
+        raise DocnmtError("the corpus to try the shortlist on has no translations\n  Give one with sentence pairs.")
     candidates = [shortlist.candidates(source) for source in pairs.source.sentences()]
     covered = sum(
         int(np.isin(target, own).sum()) for target, own in zip(pairs.target.sentences(), candidates, strict=True)
@@ -349,30 +346,3 @@ def coverage(shortlist: Shortlist, pairs: TrainingPairs) -> Coverage:
     return Coverage(
         covered / len(pairs.target.tokens), float(np.mean([*map(len, candidates)])), float(np.mean(together))
     )
-
-
-def coverage_table(shortlists: Iterable[tuple[int, Shortlist]], pairs: TrainingPairs, chosen: int) -> Table:
-    """A row for each shortlist, under its number of candidates for a source piece; the chosen one stands out."""
-    names = ("translations", "covered", "candidates", f"of {BATCH} sentences")
-    table = Table("Pieces of the references that the shortlist has", [Column(name) for name in names])
-    for candidates, shortlist in shortlists:
-        found = coverage(shortlist, pairs)
-        cells = [f"{candidates}", f"{100 * found.covered:.2f} %", f"{found.size:,.0f}", f"{found.together:,.0f}"]
-        table.add(*cells, strong=range(len(cells)) if candidates == chosen else ())
-        table.figures.append(
-            {
-                "candidates": candidates,
-                "written": candidates == chosen,
-                "frequent": len(shortlist.always),
-                "covered": found.covered,
-                "pieces": found.size,
-                f"pieces_of_{BATCH}": found.together,
-            }
-        )
-    table.notes = [
-        f"{pairs}, {len(pairs.target.tokens):,} pieces.",
-        f"Translations: how many a source piece has beside the frequent pieces. The shortlist written has {chosen}.",
-        f"Candidates are those of a sentence; {BATCH} sentences of one length have so many together.",
-        "References translate freely at times: of what a model writes, the shortlist has more.",
-    ]
-    return table

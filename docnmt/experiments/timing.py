@@ -22,9 +22,9 @@ import torch
 from docnmt.base.progress import Progress, spoken
 from docnmt.base.report import Column, Table
 from docnmt.config import ContextConfig, DecodingConfig, Recipe
-from docnmt.data.batches import Examples, Stream, make_batch
+from docnmt.data.batches import Examples, Stream
 from docnmt.data.context import Context, Neighbours
-from docnmt.data.packing import Batch
+from docnmt.data.packing import Batch, make_batch
 from docnmt.data.prepare import Prepared
 from docnmt.data.subwords import BOS, EOS, Subwords
 from docnmt.decoding.translator import Translator, load

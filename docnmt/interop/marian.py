@@ -1,86 +1,356 @@
-"""A sentence model as a Marian of Hugging Face transformers. Of a document model it is the sentence model inside."""
+"""Marian's own layout, as OPUS-MT releases it.
+
+NAME.npz            parameters, and the settings of the model in special:model.yml
+decoder.yml         which model, which vocabularies, beam and normalisation
+NAME.vocab.yml      `piece: id` a line; or .vocab, a piece a line; or .spm, numbered by SentencePiece itself
+source.spm, target.spm   where the vocabulary is not .spm
+"""
 
 from __future__ import annotations
 
-import sys
-from typing import Any
+import io
+import json
+import re
+import zipfile
+from collections.abc import Collection, Mapping
+from pathlib import Path
 
+import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from docnmt.base.errors import DocnmtError
-from docnmt.data.subwords import PAD
-from docnmt.model.transformer import DecoderLayer, DocumentTransformer, EncoderLayer
+from docnmt.base.errors import BadInput, DocnmtError
+from docnmt.config import DecodingConfig, ModelConfig
+from docnmt.data.subwords import NamedSubwords, Subwords
+from docnmt.interop.found import (
+    LONGEST,
+    MARIAN,
+    MARIANS,
+    Found,
+    by_id,
+    from_theirs,
+    language_piece,
+    named_subwords,
+    needed_file,
+    refuse,
+    to_theirs,
+)
+from docnmt.model_folder import LoadedModel
+
+SETTINGS = "special:model.yml"
 
 
-@torch.no_grad()
-def as_marian(model: DocumentTransformer, *, begin: int, end: int, pad: int = PAD) -> Any:
-    """A MarianMTModel with the same weights, in eval mode; the marks are ids of both vocabularies."""
+def is_marian_folder(folder: Path) -> bool:
+    return any(folder.glob("*.npz"))
+
+
+def read_marian_folder(folder: Path, target_language: str) -> Found:
+    path = folder / "decoder.yml"
+    decoder = read_settings(path.read_text(encoding="utf-8"), str(path)) if path.exists() else {}
+    file = _model_file(folder, decoder)
+    tensors, settings = read_npz(file)
+    model = model_of(settings, tensors, str(file))
+    if "decoder_ff_logit_out_W" in tensors:  # as older versions wrote it
+        tensors["decoder_ff_logit_out_Wt"] = tensors.pop("decoder_ff_logit_out_W").t()
+    weights = from_theirs(MARIAN, model, tensors, file)
+    source, target = _subwords(folder, _vocabularies(folder, decoder), target_language)
+    return Found(file, weights, model, _decoding(decoder), source, target)
+
+
+def read_npz(file: Path) -> tuple[dict[str, Tensor], dict[str, Value]]:
+    """Parameters and settings."""
     try:
-        from transformers import MarianConfig, MarianMTModel
-    except ImportError:
-        hint = f"Install it: {sys.executable} -m pip install transformers"
-        raise DocnmtError(f"transformers is needed to make a Marian\n  {hint}") from None
-    sizes = model.model_config
-    marian = MarianMTModel(
-        MarianConfig(
-            vocab_size=len(model.source_embedding.weight),
-            decoder_vocab_size=len(model.softmax.weight),
-            share_encoder_decoder_embeddings=sizes.tie == "all",
-            tie_word_embeddings=sizes.tie != "none",
-            d_model=sizes.width,
-            encoder_layers=sizes.encoder_layers,
-            decoder_layers=sizes.decoder_layers,
-            encoder_attention_heads=sizes.heads,
-            decoder_attention_heads=sizes.heads,
-            encoder_ffn_dim=sizes.filter_width,
-            decoder_ffn_dim=sizes.filter_width,
-            activation_function="relu",
-            scale_embedding=True,
-            max_position_embeddings=sizes.max_length,
-            pad_token_id=pad,
-            bos_token_id=begin,
-            eos_token_id=end,
-            decoder_start_token_id=begin,
-            forced_eos_token_id=None,
+        with np.load(file, allow_pickle=False) as arrays:
+            found = {name: arrays[name] for name in arrays.files}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise DocnmtError(f"{file}: damaged, or not a file of Marian's ({error})\n  Copy it again.") from None
+    if SETTINGS not in found:
+        raise DocnmtError(f"{file}: has no settings ({SETTINGS})\n  Give a model that Marian wrote.")
+    # Marian ends the text with one zero or more.
+    text = found.pop(SETTINGS).tobytes().rstrip(b"\0").decode("utf-8", errors="replace")
+    return {name: torch.from_numpy(array) for name, array in found.items()}, read_settings(text, f"{file}, {SETTINGS}")
+
+
+def _model_file(folder: Path, decoder: Mapping[str, Value]) -> Path:
+    named = decoder.get("models", [])
+    if isinstance(named, str) or len(named) > 1:
+        raise DocnmtError(f"{folder}: decoder.yml must name one model, not {named}\n  Ensembles are not supported.")
+    if named:
+        return needed_file(folder, Path(named[0]).name)
+    files = sorted(folder.glob("*.npz"))
+    if len(files) > 1:
+        raise DocnmtError(f"{folder}: has {len(files)} models and no decoder.yml\n  Leave one .npz in the folder.")
+    return files[0]
+
+
+def _vocabularies(folder: Path, decoder: Mapping[str, Value]) -> list[Path]:
+    """Of source and target."""
+    named = decoder.get("vocabs", [])
+    if not named:
+        joint = sorted([*folder.glob("*.vocab.yml"), *folder.glob("vocab.spm")])
+        sides = [*folder.glob("*.src.vocab*"), *folder.glob("*.trg.vocab*")]
+        named = [path.name for path in (sides if len(sides) == 2 else joint * 2)]
+    if len(named) != 2:
+        raise DocnmtError(
+            f"{folder}: has no vocabularies of source and target\n"
+            "  Put the files .vocab.yml, .vocab or .spm there, and name them as `vocabs` in decoder.yml."
         )
+    return [needed_file(folder, Path(name).name) for name in named]
+
+
+def _subwords(folder: Path, vocabularies: list[Path], target_language: str) -> list[Subwords]:
+    found: list[Subwords] = []
+    for side, vocabulary in zip(("source", "target"), vocabularies, strict=True):
+        if vocabulary.suffix == ".spm":
+            found.append(Subwords(vocabulary.read_bytes(), str(vocabulary)))
+            continue
+        if not (folder / f"{side}.spm").exists() and (folder / f"{side}.bpe").exists():
+            raise DocnmtError(f"{folder}: has {side}.bpe, sub-words of subword-nmt\n  Only SentencePiece is supported.")
+        pieces = _pieces(vocabulary)
+        language = language_piece(pieces, target_language, str(vocabulary)) if side == "source" else ""
+        found.append(named_subwords(needed_file(folder, f"{side}.spm"), pieces, "opus-mt", language))
+    return found
+
+
+def _pieces(vocabulary: Path) -> list[str]:
+    try:
+        text = vocabulary.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise DocnmtError(f"{vocabulary}: is not UTF-8 ({error})\n  Copy the file again.") from None
+    if vocabulary.suffix in (".yml", ".yaml"):
+        return read_vocabulary(text, str(vocabulary))
+    return text.removesuffix("\n").split("\n")
+
+
+def _decoding(decoder: Mapping[str, Value]) -> DecodingConfig:
+    beam, alpha, penalty = (decoder.get(key, "") for key in ("beam-size", "normalize", "word-penalty"))
+    if penalty not in ("", "0"):
+        raise DocnmtError(f"decoder.yml: a word-penalty ({penalty}) is not supported\n  Set it to 0.")
+    try:
+        return DecodingConfig(beam=int(str(beam) or 6), length_penalty=float(str(alpha) or 1.0))
+    except ValueError:
+        raise DocnmtError(f"decoder.yml: beam-size {beam}, normalize {alpha}\n  Write numbers.") from None
+
+
+def write_marian_folder(folder: Path, loaded: LoadedModel, model: ModelConfig, weights: Mapping[str, Tensor]) -> None:
+    arrays = {name: tensor.numpy() for name, tensor in to_theirs(MARIAN, model, weights).items()}
+    settings = settings_of(model, len(loaded.source), len(loaded.target)).encode() + b"\0"
+    arrays[SETTINGS] = np.frombuffer(settings, np.int8)
+    # np.savez would write sizes of 64 bits, which Marian does not read.
+    with zipfile.ZipFile(folder / "model.npz", "w", zipfile.ZIP_STORED) as archive:
+        for name, array in sorted(arrays.items()):
+            content = io.BytesIO()
+            np.lib.format.write_array(content, array, version=(1, 0))
+            archive.writestr(f"{name}.npy", content.getvalue())
+    sides = {"source": loaded.source, "target": loaded.target}
+    vocabularies = [_write_vocabulary(folder, side, subwords) for side, subwords in sides.items()]
+    decoding = loaded.card.decoding
+    lines = ["relative-paths: true", "models:", "  - model.npz", "vocabs:", *(f"  - {name}" for name in vocabularies)]
+    lines += [f"beam-size: {decoding.beam}", f"normalize: {decoding.length_penalty:g}", "word-penalty: 0"]
+    lines += ["mini-batch: 1", "maxi-batch: 1", "maxi-batch-sort: src"]
+    (folder / "decoder.yml").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _write_vocabulary(folder: Path, side: str, subwords: Subwords) -> str:
+    """Beside its SentencePiece model; returns the name for decoder.yml."""
+    (folder / f"{side}.spm").write_bytes(subwords.model)
+    if not isinstance(subwords, NamedSubwords):
+        return f"{side}.spm"
+    name = f"{side}.vocab.yml"
+    lines = (f"{json.dumps(piece, ensure_ascii=False)}: {i}\n" for i, piece in enumerate(subwords.all_pieces()))
+    (folder / name).write_text("".join(lines), encoding="utf-8")
+    return name
+
+
+# ---- The YAML that Marian writes: one level of keys, each with a text or a list of texts ----
+
+# Read without types on purpose: a vocabulary has pieces such as `no`, `on` and `1`, which YAML takes for other
+# things.
+
+_ESCAPES = {"0": "\0", "a": "\a", "b": "\b", "t": "\t", "n": "\n", "v": "\v", "f": "\f", "r": "\r", "e": "\x1b"}
+_ESCAPES |= {"N": "\x85", "_": "\xa0", "L": "\u2028", "P": "\u2029"}
+_ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)")
+_PAIR = re.compile(r"([\w.-]+)\s*:(?:\s+(.*))?")
+
+Value = str | list[str]
+
+
+def read_settings(text: str, file: str) -> dict[str, Value]:
+    """`key: value`, or `key:` and lines `- value` below it."""
+    found: dict[str, Value] = {}
+    key = ""
+    for number, line in enumerate(text.split("\n"), 1):
+        content = line.strip()
+        if not content or content.startswith("#"):
+            continue
+        if key and (content.startswith("- ") or content == "[]"):
+            items = found[key] if isinstance(found[key], list) else []
+            found[key] = [*items, *([] if content == "[]" else [_text(content[2:])])]
+            continue
+        pair = _PAIR.fullmatch(content)
+        if pair is None or line[:1].isspace():
+            raise _bad(file, number, f"{content[:40]!r} is not a setting")
+        key = pair[1]
+        value = (pair[2] or "").strip()
+        if value.startswith("[") and value.endswith("]"):
+            found[key] = [_text(item) for item in value[1:-1].split(",") if item.strip()]
+        else:
+            found[key] = _text(value)
+    return found
+
+
+def read_vocabulary(text: str, file: str) -> list[str]:
+    """`piece: id` a line, or `? piece` and `: id` below it -> the pieces in the order of their ids."""
+    ids: dict[str, int] = {}
+    before = ""
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        if line.startswith("? "):
+            before = line[2:]
+            continue
+        line, before = before + line, ""
+        key, separator, value = line.rpartition(":")
+        if not separator or not value.strip().isdecimal():
+            raise _bad(file, number, f"{line[:40]!r} is not a piece with its id")
+        piece = _text(key)
+        if piece in ids:
+            raise _bad(file, number, f"the piece {piece!r} is there twice")
+        ids[piece] = int(value)
+    return by_id(ids, file)
+
+
+def _bad(file: str, line: int, problem: str) -> BadInput:
+    return BadInput("YAML", problem, "Copy the file again.", file=file, line=line)
+
+
+def _text(scalar: str) -> str:
+    """What a scalar stands for, quoted or not."""
+    scalar = scalar.strip(" \t")
+    if len(scalar) > 1 and scalar[0] == scalar[-1] == '"':
+        return _ESCAPE.sub(_unescaped, scalar[1:-1])
+    if len(scalar) > 1 and scalar[0] == scalar[-1] == "'":
+        return scalar[1:-1].replace("''", "'")
+    return scalar
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    found = match[1]
+    return chr(int(found[1:], 16)) if len(found) > 1 else _ESCAPES.get(found, found)
+
+
+# ---- Marian's settings of a model as ours ----
+
+# Settings that change what is computed, and what they have to be; one that is not there has the first value.
+_SUPPORTED: dict[str, tuple[Value, ...]] = {
+    "type": ("transformer",),
+    "transformer-preprocess": ("",),
+    "transformer-postprocess": ("dan", "an"),
+    "transformer-postprocess-emb": ("d", ""),
+    "transformer-postprocess-top": ("",),
+    "transformer-decoder-autoreg": ("self-attention",),
+    "transformer-ffn-activation": ("relu", "swish", "gelu"),
+    "transformer-ffn-depth": ("2",),
+    "transformer-decoder-ffn-depth": ("0", "2"),
+    "transformer-attention-mask": ("default",),
+    "factors-dim-emb": ("0",),
+    "lemma-dim-emb": ("0",),
+    "input-types": ([], ""),
+    "transformer-tied-layers": ([], ""),
+    "right-left": ("false",),
+    "transformer-disable-position-embeddings": ("false",),
+    "transformer-no-affine": ("false",),
+    "transformer-no-bias": ("false",),
+    "transformer-no-projection": ("false",),
+    "transformer-pool": ("false",),
+    "ulr": ("false",),
+}
+
+
+def model_of(settings: Mapping[str, Value], parameters: Collection[str], where: str) -> ModelConfig:
+    """`parameters`: the names of those that the model has."""
+
+    def text(key: str) -> str:
+        value = settings.get(key)
+        if not isinstance(value, str):
+            raise DocnmtError(f"{where}: the setting {key} is missing\n  Give a model that Marian wrote.")
+        return value
+
+    def number(key: str) -> int:
+        if not text(key).isdecimal():
+            raise DocnmtError(f"{where}: {key} is {text(key)!r}, not a number\n  Copy the model again.")
+        return int(text(key))
+
+    strange = [
+        f"{key}: {settings[key]}" for key, known in _SUPPORTED.items() if settings.get(key, known[0]) not in known
+    ]
+    if "Wpos" in parameters:  # without it the flag for trained positions does nothing
+        strange.append("trained position embeddings (Wpos)")
+    if len(settings.get("dim-vocabs", [])) != 2:
+        strange.append(f"{len(settings.get('dim-vocabs', []))} vocabularies")
+    filters = {text("transformer-dim-ffn")}
+    if settings.get("transformer-decoder-dim-ffn", "0") not in ("0", []):
+        filters.add(text("transformer-decoder-dim-ffn"))
+    if len(filters) > 1:
+        strange.append(f"feed-forward networks {' and '.join(sorted(filters))} wide")
+    flags = ("tied-embeddings-all", "tied-embeddings-src", "tied-embeddings", "output-omit-bias")
+    all_tied, both_sides, output, without_bias = (settings.get(key) == "true" for key in flags)
+    if both_sides and not output and not all_tied:
+        strange.append("tied-embeddings-src without tied-embeddings")
+    if strange:
+        refuse(where, strange)
+    return ModelConfig(
+        width=number("dim-emb"),
+        filter_width=number("transformer-dim-ffn"),
+        heads=number("transformer-heads"),
+        encoder_layers=number("enc-depth"),
+        decoder_layers=number("dec-depth"),
+        tie="all" if all_tied or both_sides else "target" if output else "none",
+        max_length=LONGEST,
+        activation=text("transformer-ffn-activation"),
+        output_bias=not without_bias,
+        search="marian",
+        forbidden=("<unk>",),  # Marian writes it only if it is asked to
+        **MARIANS,
     )
-    encoder, decoder = marian.model.encoder, marian.model.decoder
-    encoder.embed_tokens.weight.copy_(model.source_embedding.weight)
-    decoder.embed_tokens.weight.copy_(model.target_embedding.weight)
-    marian.lm_head.weight.copy_(model.softmax.weight)
-    for ours, theirs in zip(model.encoder, encoder.layers, strict=True):
-        _copy_layer(ours, theirs)
-    for layer, its in zip(model.decoder, decoder.layers, strict=True):
-        _copy_layer(layer, its)
-        cross, marians = layer.source_attention, its.encoder_attn
-        _copy(cross.query, marians.q_proj)
-        _split(cross.key_value, marians.k_proj, marians.v_proj)
-        _copy(cross.output, marians.out_proj)
-        _copy(layer.after_source_attention.norm, its.encoder_attn_layer_norm)
-    return marian.eval()
 
 
-def _copy_layer(ours: EncoderLayer | DecoderLayer, theirs: Any) -> None:
-    """What layers of both sides have."""
-    its = theirs.self_attn
-    _split(ours.attention.query_key_value, its.q_proj, its.k_proj, its.v_proj)
-    _copy(ours.attention.output, its.out_proj)
-    _copy(ours.after_attention.norm, theirs.self_attn_layer_norm)
-    _copy(ours.feed_forward.inner, theirs.fc1)
-    _copy(ours.feed_forward.outer, theirs.fc2)
-    _copy(ours.after_feed_forward.norm, theirs.final_layer_norm)
-
-
-def _copy(ours: nn.Linear | nn.LayerNorm, theirs: Any) -> None:
-    _fill(theirs, ours.weight, ours.bias)
-
-
-def _split(fused: nn.Linear, *parts: Any) -> None:
-    for part, weight, bias in zip(parts, fused.weight.chunk(len(parts)), fused.bias.chunk(len(parts)), strict=True):
-        _fill(part, weight, bias)
-
-
-def _fill(theirs: Any, weight: Tensor, bias: Tensor) -> None:
-    theirs.weight.copy_(weight)
-    theirs.bias.copy_(bias)
+def settings_of(model: ModelConfig, source_words: int, target_words: int) -> str:
+    """What Marian has to know of a model of ours, as the YAML in its file."""
+    flags = {
+        "output-omit-bias": not model.output_bias,
+        "right-left": False,
+        "skip": False,
+        "tied-embeddings": model.tie == "target",
+        "tied-embeddings-all": model.tie == "all",
+        "tied-embeddings-src": False,
+        "transformer-no-projection": False,
+        "transformer-train-position-embeddings": False,
+        "layer-normalization": False,
+        "ulr": False,
+    }
+    table: dict[str, object] = {
+        "dec-depth": model.decoder_layers,
+        "dim-emb": model.width,
+        "enc-depth": model.encoder_layers,
+        "transformer-decoder-autoreg": "self-attention",
+        "transformer-dim-ffn": model.filter_width,
+        "transformer-ffn-activation": model.activation,
+        "transformer-ffn-depth": 2,
+        "transformer-guided-alignment-layer": "last",
+        "transformer-heads": model.heads,
+        "transformer-postprocess": "dan",
+        "transformer-postprocess-emb": "d",
+        "transformer-preprocess": '""',
+        "transformer-postprocess-top": '""',
+        "type": "transformer",
+        "version": "v1.12.0",
+    }
+    table |= {key: str(value).lower() for key, value in flags.items()}
+    lines = [f"{key}: {value}" for key, value in table.items()]
+    lists = [
+        f"dim-vocabs:\n  - {source_words}\n  - {target_words}",
+        "input-types:\n  []",
+        "transformer-tied-layers:\n  []",
+    ]
+    return "\n".join(sorted([*lines, *lists]))

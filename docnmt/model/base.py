@@ -1,4 +1,4 @@
-"""What training, scoring and model folders ask of any translation model; and the loss they share."""
+"""What training, scoring and model folders ask of any translation model, and its loss (section 2.4 of the paper)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from docnmt.model.layers import Dropout
 
 # ---- Softmax, label smoothing and cross-entropy in one piece ----
 
-# The logits of a batch are its largest tensor by far. Here they exist for a slice of tokens at a time, and their
-# derivative, softmax - smoothed target, takes their place in memory at once: no log-softmax is kept for later.
+# The logits of a batch are by far its largest tensor. Here they exist for a slice of tokens at a time, and their
+# derivative, softmax - smoothed target, overwrites them at once: no log-softmax is kept for the backward pass.
 
-SLICE = 4 * 1024 * 1024  # logits at a time: large enough for a fast product, small enough to stay near the cache
+SLICE = 4 * 1024 * 1024  # logits at a time: large enough for a fast product, small enough for the cache
 
 
 class SmoothedCrossEntropy(torch.autograd.Function):
@@ -48,7 +48,7 @@ class SmoothedCrossEntropy(torch.autograd.Function):
         loss = states.new_zeros((), dtype=torch.float32)
         log_probabilities = states.new_empty(len(targets), dtype=torch.float32)
         states_gradient = torch.empty_like(states) if need_states else None
-        # Summed over slices, so in full precision whatever the products are in.
+        # Sums over slices, so in full precision whatever the products' type.
         weight_gradient = torch.zeros_like(weight, dtype=torch.float32) if need_weight else None
         bias_gradient = torch.zeros_like(bias, dtype=torch.float32) if bias is not None and need_bias else None
         step = max(1, (SLICE if states.device.type == "cpu" else 8 * SLICE) // vocabulary)
@@ -71,7 +71,7 @@ class SmoothedCrossEntropy(torch.autograd.Function):
                 loss -= counts[part] @ ((1 - smoothing) * log_p[:, 0] + uniform * all_log_p)
             if not (need_states or need_weight or need_bias):
                 continue
-            slope = logits.exp_()  # becomes softmax - smoothed target, less the uniform part, which is added below
+            slope = logits.exp_()  # becomes softmax - smoothed target; its uniform part is subtracted at the end
             slope.scatter_add_(1, y, torch.full_like(log_p, smoothing - 1))
             if counts is not None:
                 slope *= counts[part, None]
@@ -119,7 +119,7 @@ def smoothed_cross_entropy(
 
 
 def choice_loss(states: Tensor, weight: Tensor, choice: Choice, bias: Tensor | None = None) -> Tensor:
-    """The cross-entropy of the right words among those of their class, summed over choices, each times its weight."""
+    """The cross-entropy of the right word within its class, times the choice's weight, summed over choices."""
     logits = torch.einsum("cd,cwd->cw", states[choice.rows].float(), weight[choice.words].float())
     if bias is not None:
         logits = logits + bias[choice.words]
@@ -131,9 +131,9 @@ def choice_loss(states: Tensor, weight: Tensor, choice: Choice, bias: Tensor | N
 
 
 class TranslationModel(nn.Module):
-    """theta = theta_s + theta_d, told apart by name; `forward` gives the states that `softmax` turns into words."""
+    """theta = theta_s + theta_d, told apart by name. `forward` gives the states that `softmax` turns into logits."""
 
-    source_embedding: Any  # each base has its own kind; both have a weight, as `softmax` has
+    source_embedding: Any  # a module with a `weight`; each base has its own kind
     target_embedding: Any
     softmax: nn.Linear  # W_o
 
@@ -142,19 +142,32 @@ class TranslationModel(nn.Module):
         self.model_config, self.context_config = model, context
 
     def encode(self, source: Packed, context: Contexts | None = None) -> Any:
-        """What the decoder needs of the source and its context; without a context, of the sentence-level base."""
+        """What the decoder needs of the source and its context; without one, as in the sentence-level base."""
         raise NotImplementedError
 
+    def decode(self, target_in: Packed, memory: Any) -> Any:
+        """The decoder's top layer at every position of the target; `memory`: what `encode` gave"""
+        raise NotImplementedError
+
+    def read_out(self, decoded: Any) -> Tensor:
+        """What the softmax reads of it, [target tokens, width]"""
+        return decoded.states
+
+    def logits(self, decoded: Any, previous: Tensor, remembered: Any) -> Tensor:
+        """Of the next word of each hypothesis, [rows, vocabulary]; for systems that need them, `previous` is the last
+        word, [rows], and `remembered` what `encode` keeps of the sentences before"""
+        return self.softmax(self.read_out(decoded)).float()
+
     def tie_weights(self) -> None:
-        """One table where the recipe wants one."""
+        """As the recipe's model.tie says."""
         if self.model_config.tie == "all":
             self.target_embedding.weight = self.source_embedding.weight
         if self.model_config.tie != "none":
             self.softmax.weight = self.target_embedding.weight
 
     def loss(self, batch: Batch, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
-        """The smoothed cross-entropy summed over tokens, each as often as it counts, and what choices add to it; and
-        each target token's log-probability."""
+        """The smoothed cross-entropy summed over tokens, each as often as it counts, plus that of choices; and the
+        log-probability of each target token."""
         states, weight, bias = self(batch), self.softmax.weight, self.softmax.bias
         loss, log_p = smoothed_cross_entropy(states, weight, batch.target_out, smoothing, batch.counts, bias)
         return loss if batch.choice is None else loss + choice_loss(states, weight, batch.choice, bias), log_p
@@ -170,14 +183,14 @@ class TranslationModel(nn.Module):
         return ((n, p) for n, p in self.named_parameters() if is_document_parameter(n))
 
     def set_sentence_dropout(self, rate: float) -> None:
-        """On what theta_s computes; the modules of theta_d keep theirs."""
+        """Of the modules of theta_s; those of theta_d keep theirs."""
         for name, module in self.named_modules():
             if isinstance(module, Dropout) and not is_document_parameter(name):
                 module.rate = rate
 
     @torch.no_grad()
     def load_weights(self, weights: dict[str, Tensor]) -> list[str]:
-        """Takes over every weight that fits by name; returns the names of those the given weights do not have."""
+        """Copies the weights by name; returns the names of parameters that are not among them."""
         own = dict(self.named_parameters())
         for name, value in weights.items():
             if name not in own or own[name].shape != value.shape:

@@ -1,12 +1,12 @@
-"""Document-level context: sections 2.2 and 2.3 of the paper, in its order.
+"""Document-level context: sections 2.2, 2.3 and 2.3.3 of the paper, in its order; transformer.py has 2.3.1 and 2.3.2.
 
-The paper's symbols here:
+The paper's symbols:
     X_c     embedded words of the context           C^(n)   annotation after layer n of the context encoder
     B^(n)   encoder state after self-attention      D^(n)   the same after context attention
     E^(n)   decoder state after self-attention      F^(n)   the same after context attention
     H       input of a sub-layer                    lambda  the gate, for each position and dimension
-Every parameter made in this file belongs to theta_d, and its name says so: it lies under a module whose name starts
-with "context" (see `is_document_parameter`).
+Every parameter made here belongs to theta_d (section 2.4), and its name says so: it lies under a module whose name
+starts with "context" (see `is_document_parameter`).
 """
 
 from __future__ import annotations
@@ -60,24 +60,26 @@ class ContextEncoder(nn.Module):
 
 
 class ContextEmbeddings(nn.Module):
-    """C = the embeddings of the context's words, without positions: `context_representation=embedding` of the released
-    code."""
+    """C = the embeddings of the context's words, without positions: `context_representation=embedding` in the authors'
+    released code."""
 
     def forward(self, words: Tensor, segments: Segments) -> Tensor:
         return words
 
 
 class ContextLSTM(nn.Module):
-    """C = the states of a bidirectional LSTM over the same: `bilstm` of the released code. There each direction is as
-    wide as the model; here half as wide, so that C is as wide as ever."""
+    """C = the states of a bidirectional LSTM over these embeddings: `bilstm` in the released code. There each direction
+    is as wide as the model; here half as wide, so that C has the model's width."""
 
     def __init__(self, width: int):
         super().__init__()
         if width % 2:
-            raise DocnmtError(f"model.width {width} has no half for each direction of an LSTM\n  Use an even width.")
+            raise DocnmtError(
+                f"model.width {width} is odd: an LSTM needs half of it for each direction\n  Use an even width."
+            )
         self.lstm = nn.LSTM(width, width // 2, batch_first=True, bidirectional=True)
         for name, parameter in self.lstm.named_parameters():
-            parts = parameter.data.split(width // 2)  # one for each gate; the second forgets
+            parts = parameter.data.split(width // 2)  # one for each gate; the second is the forget gate
             for number, part in enumerate(parts):
                 if not name.startswith("bias"):
                     (nn.init.orthogonal_ if name.startswith("weight_hh") else nn.init.xavier_uniform_)(part)
@@ -90,8 +92,8 @@ class ContextLSTM(nn.Module):
 
 
 class EncodedSentences(nn.Module):
-    """Ours, in the place of a context encoder: what the source encoder says of each sentence before, read by itself,
-    with a learnt mark of how far back it is."""
+    """Ours, instead of a context encoder: the source encoder's states of each sentence before, encoded alone, plus a
+    learnt embedding of how far back it is."""
 
     def __init__(self, previous: int, width: int):
         super().__init__()
@@ -115,10 +117,10 @@ class ContextAttention(nn.Module):
         super().__init__()
         self.attention = CrossAttention(width, heads)
         self.connection = make_connection(connection, start, width, opening)
-        self.dropout = Dropout(dropout if connection == "residual" else 0.0)  # none is gated, as the released code
+        self.dropout = Dropout(dropout if connection == "residual" else 0.0)  # none before a gate, as in released code
         if start == "sentence":
-            # SubLayer(H) is zero at first, so the model starts as the sentence model; yet the output matrix has a
-            # gradient from the first update on, and through it, once it has moved, all the rest.
+            # SubLayer(H) is zero at first, so the model starts as the sentence model. The output matrix still has a
+            # gradient from the first update on; once it has moved, so has everything before it.
             nn.init.zeros_(self.attention.output.weight)
 
     def forward(self, h: Tensor, segments: Segments, context: Tensor, context_segments: Segments) -> Tensor:
@@ -130,9 +132,10 @@ class ContextAttention(nn.Module):
 
 
 class Gate(nn.Module):
-    """lambda = sigmoid(W_i H + W_s SubLayer(H)), per position and per dimension, without bias.
+    """lambda = sigmoid(W_i H + W_s SubLayer(H)), for each position and dimension.
 
-    Then it begins half open. To let in another share 1 - lambda at first it has a bias, which is learnt as all else.
+    Without a bias, as in the paper, it begins half open. `opening`, the share 1 - lambda of the context that is let in
+    at first, is set by a bias, which is then learnt.
     """
 
     def __init__(self, width: int, opening: float = 0.5):
@@ -172,7 +175,7 @@ class PaperResidual(nn.Module):
 
 
 class IdentityGating(nn.Module):
-    """Ours: H + (1 - lambda) SubLayer(H). With SubLayer(H) = 0 at the start of step 2 it changes nothing."""
+    """Ours: H + (1 - lambda) SubLayer(H), the identity while SubLayer(H) = 0, as at the start of step 2."""
 
     def __init__(self, width: int, opening: float):
         super().__init__()
@@ -183,7 +186,7 @@ class IdentityGating(nn.Module):
 
 
 class IdentityResidual(nn.Module):
-    """Ours: H + SubLayer(H) without a norm. With SubLayer(H) = 0 at the start of step 2 it changes nothing."""
+    """Ours: H + SubLayer(H) without a norm, the identity while SubLayer(H) = 0, as at the start of step 2."""
 
     def __init__(self, width: int, _: float):
         super().__init__()
@@ -201,10 +204,4 @@ CONNECTIONS: dict[tuple[str, str], type[nn.Module]] = {
 
 
 def make_connection(connection: str, start: str, width: int, opening: float = 0.5) -> nn.Module:
-    try:
-        return CONNECTIONS[connection, start](width, opening)
-    except KeyError:
-        raise DocnmtError(
-            f"no context connection {connection!r} with start {start!r}\n"
-            '  connection is "gate" or "residual"; start is "paper" or "sentence".'
-        ) from None
+    return CONNECTIONS[connection, start](width, opening)

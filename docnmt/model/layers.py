@@ -1,6 +1,6 @@
-"""The parts that Vaswani et al. (2017) gave: attention, feed-forward, residual connection, embeddings.
+"""The parts of Vaswani et al. (2017): embeddings, attention, feed-forward networks, residual connections.
 
-All work on packed rows, [tokens, width] (see data/packing.py). Post-norm, as the paper.
+All work on packed rows, [tokens, width] (see data/packing.py). Norms come after each sub-layer, as in the paper.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Embedding(nn.Module):
         nn.init.normal_(self.weight, std=width**-0.5)
         self.scale = math.sqrt(width)
         self.positions = positions
-        self.from_zero = start == "zero"  # whatever stands at position 0 is embedded as zeros
+        self.from_zero = start == "zero"  # the token at position 0 is embedded as zeros
 
     def forward(self, tokens: Tensor, positions: Tensor, longest: int) -> Tensor:
         """tokens, positions: [tokens], every position below `longest` -> [tokens, width]"""
@@ -35,7 +35,7 @@ class Embedding(nn.Module):
         return words + self.table(longest)[positions]
 
     def at(self, tokens: Tensor, position: int) -> Tensor:
-        """The same for tokens that all stand at one position."""
+        """The same for tokens at one position."""
         place = self.table(position + 1)[position]
         if self.from_zero and position == 0:
             return place.repeat(len(tokens), 1)
@@ -46,7 +46,7 @@ class Embedding(nn.Module):
         return F.embedding(tokens, self.weight) * self.scale
 
     def table(self, length: int) -> Tensor:
-        # It grows with the longest sentence seen instead of being a buffer with a limit.
+        # Grows with the longest sentence so far, instead of being a buffer with a limit.
         return sinusoids(length, self.weight.shape[1], self.weight.device, self.positions)
 
 
@@ -54,20 +54,17 @@ _tables: dict[tuple[int, torch.device, str], Tensor] = {}
 
 
 def sinusoids(length: int, width: int, device: torch.device, kind: str = "vaswani") -> Tensor:
-    """[length or more, width]: sines in the first half, cosines in the second (made once a width, device and kind)."""
+    """[length or more, width]: sines in the first half, cosines in the second; cached."""
     table = _tables.get((width, device, kind))
     if table is None or len(table) < length:
         places = torch.arange(max(256, 2 * length), dtype=torch.float32)
-        # From 1 to nearly 1 / 10000 as the paper has it; Marian's last rate is 1 / 10000 itself, as tensor2tensor's.
-        rates = torch.exp(torch.arange(0, width, 2)[: width // 2] * (-math.log(10000.0) / _span(width, kind)))
+        # Rates from 1 to nearly 1 / 10000 in the paper; in Marian and tensor2tensor the last one is 1 / 10000 itself.
+        span = width if kind == "vaswani" else max(1, 2 * (width // 2) - 2)
+        rates = torch.exp(torch.arange(0, width, 2)[: width // 2] * (-math.log(10000.0) / span))
         angles = places[:, None] * rates  # [length, width / 2]
         table = F.pad(torch.cat([angles.sin(), angles.cos()], dim=1), (0, width % 2)).to(device)
         _tables[width, device, kind] = table
     return table
-
-
-def _span(width: int, kind: str) -> int:
-    return width if kind == "vaswani" else max(1, 2 * (width // 2) - 2)
 
 
 def linear(inputs: int, outputs: int) -> nn.Linear:
@@ -108,7 +105,7 @@ class SelfAttention(nn.Module):
 
 
 class CrossAttention(nn.Module):
-    """MultiHead(X, M, M); keys and values of the memory M are made once, however often they are attended to."""
+    """MultiHead(X, M, M); `memory` gives the keys and values of M, for decoders that compute them once."""
 
     def __init__(self, width: int, heads: int):
         super().__init__()
@@ -134,7 +131,7 @@ class CrossAttention(nn.Module):
 def attention_weights(
     attention: CrossAttention, x: Tensor, segments: Segments, memory: Tensor, memory_segments: Segments
 ) -> Tensor:
-    """The weights that `attention` gives the memory when called with the same arguments."""
+    """The weights of `attention` when called with the same arguments, [segments, heads, longest, memory longest]"""
     query = split_heads(segments.pad(attention.query(x)), attention.heads)  # [segments, heads, longest, width / heads]
     key, _ = attention.memory(memory, memory_segments)
     scores = query @ key.transpose(-1, -2) / query.shape[-1] ** 0.5
@@ -151,7 +148,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 class FeedForward(nn.Module):
-    """FNN, the same at every position."""
+    """FNN, applied at each position."""
 
     def __init__(self, width: int, filter_width: int, activation: str = "relu"):
         super().__init__()
@@ -164,7 +161,7 @@ class FeedForward(nn.Module):
 
 
 class Dropout(nn.Module):
-    """Dropout from 16 random bits an element: torch's own draws a whole number each, several times slower on a CPU."""
+    """Dropout from 16 random bits an element. torch's own draws a number for each, several times slower on a CPU."""
 
     def __init__(self, rate: float):
         super().__init__()

@@ -34,18 +34,7 @@ class Annotations(NamedTuple):
     keys: Tensor  # U_a h, [sentences, longest, width]
     mask: Tensor  # [sentences, 1, longest], True where a token stands
     start: Tensor  # s_0, [sentences, width]
-    remembered: Any = None  # what another system keeps of the sentences before; it has `of`, too
-
-    def of(self, sentences: Tensor) -> Annotations:
-        """These sentences' alone."""
-        states, keys, mask, start, remembered = self
-        return Annotations(
-            states[sentences],
-            keys[sentences],
-            mask[sentences],
-            start[sentences],
-            None if remembered is None else remembered.of(sentences),
-        )
+    remembered: Any = None  # what a system keeps of the sentences before
 
 
 class Recurrent(NamedTuple):

@@ -1,16 +1,17 @@
-"""The decoder one word at a time."""
+"""The decoder one word at a time, with the keys, values and states of the words so far kept."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from docnmt.data.packing import Segments
 from docnmt.model.layers import CrossAttention, join_heads, split_heads
-from docnmt.model.transformer import DocumentTransformer, Memory
+from docnmt.model.rnnsearch import Annotations, Recurrent, RNNsearch
+from docnmt.model.transformer import Decoded, DocumentTransformer, Memory
 
 
 class State(Protocol):
@@ -18,54 +19,55 @@ class State(Protocol):
 
     @property
     def words(self) -> Tensor | None:
-        """Which the logits are of, [sentences, words], where not of the whole vocabulary."""
+        """The words that have logits, [sentences, words]; None: the whole vocabulary."""
 
     def logits(self, words: Tensor) -> Tensor:
-        """The last word of each hypothesis, [rows] -> scores of all words for the next one, [rows, vocabulary], which
-        the next call may overwrite"""
+        """The last word of each hypothesis, [rows] -> logits of the next one, [rows, vocabulary], which the next call
+        may overwrite"""
 
     def reorder(self, rows: Tensor) -> None:
-        """Row r goes on from what row rows[r] was."""
+        """Row r continues what was row rows[r]."""
 
     def keep(self, sentences: Tensor) -> None:
-        """Only these sentences stay in the batch; the others are done."""
+        """Only these sentences stay in the batch; the others are finished."""
 
 
-@dataclass
-class Attended:
-    """Keys and values of a memory for one layer, one row a sentence, and which of them are real."""
+def select(rows: Any, sentences: Tensor) -> Any:
+    """The rows of these sentences: of a tensor, of all tensors in a tuple, or as the object's own `of` has them."""
+    if rows is None or isinstance(rows, Tensor):
+        return None if rows is None else rows[sentences]
+    if hasattr(rows, "of"):
+        return rows.of(sentences)
+    return type(rows)(*(select(part, sentences) for part in rows))
+
+
+class Attended(NamedTuple):
+    """Keys and values of a memory for one layer, one row a sentence."""
 
     key: Tensor  # [sentences, heads, longest, width / heads]
     value: Tensor
-    mask: Tensor | None  # [sentences, 1, 1, longest]
+    mask: Tensor | None  # [sentences, 1, 1, longest], True = may attend
 
-    def keep(self, sentences: Tensor) -> None:
-        self.key, self.value = self.key[sentences], self.value[sentences]
-        self.mask = None if self.mask is None else self.mask[sentences]
+    @classmethod
+    def to(cls, attention: CrossAttention, states: Tensor, segments: Segments) -> Attended:
+        return cls(*attention.memory(states, segments), segments.attention_mask)
 
 
 class DecoderState:
-    """The Transformer's."""
+    """The Transformer's. `remembered`: what a system keeps of the sentences before."""
 
     words: Tensor | None = None
 
     def __init__(self, model: DocumentTransformer, memory: Memory, beam: int):
-        self.model, self.beam = model, beam
+        self.model, self.beam, self.remembered = model, beam, memory.remembered
         self.step = 0
-        self.attended = memory.states[:0]  # what the top layer's source attention found at the last step, [rows, width]
-        mask = memory.segments.attention_mask
-        self.sources = [
-            Attended(*layer.source_attention.memory(memory.states, memory.segments), mask) for layer in model.decoder
-        ]
+        self.sources = [Attended.to(layer.source_attention, memory.states, memory.segments) for layer in model.decoder]
         self.contexts: list[Attended | None] = [None] * len(model.decoder)
         if memory.context is not None and memory.context_segments is not None:
-            segments = memory.context_segments
-            self.contexts = [
-                None
-                if layer.context is None
-                else Attended(*layer.context.attention.memory(memory.context, segments), segments.attention_mask)
-                for layer in model.decoder
-            ]
+            for n, layer in enumerate(model.decoder):
+                if layer.context is not None:
+                    attention = layer.context.attention
+                    self.contexts[n] = Attended.to(attention, memory.context, memory.context_segments)
         # keys and values of the words so far, for each layer [rows, heads, step, width / heads]
         config = model.model_config
         rows = memory.segments.count * beam
@@ -73,22 +75,25 @@ class DecoderState:
         self.keys, self.values = [none] * len(model.decoder), [none] * len(model.decoder)
 
     def logits(self, words: Tensor) -> Tensor:
-        return self.model.softmax(self.advance(words)).float()
+        return self.model.logits(self.advance(words), words, self.remembered)
 
-    def advance(self, words: Tensor) -> Tensor:
-        """The last word of each hypothesis, [rows] -> T^(N_t) for the next one, [rows, width]"""
+    def advance(self, words: Tensor) -> Decoded:
+        """The last word of each hypothesis, [rows] -> what `model.decode` has for the next one"""
         model = self.model
         t = model.target_embedding.at(words, self.step)
         for n, layer in enumerate(model.decoder):
             e = layer.after_attention(t, self._attend_to_words(n, t))
             context = self.contexts[n]
             if layer.context is not None and context is not None:
-                sublayer = self._attend(layer.context.attention, e, context)
-                e = layer.context.connection(e, sublayer)
-            self.attended = self._attend(layer.source_attention, e, self.sources[n])
-            t = layer.finish(e, self.attended)
+                e = layer.context.connection(e, self._attend(layer.context.attention, e, context))
+            attended = self._attend(layer.source_attention, e, self.sources[n])
+            t = layer.finish(e, attended)
         self.step += 1
-        return t
+        if self.remembered is None:
+            return Decoded(t, attended)
+        # The hypotheses of a sentence, as if they were its words.
+        hypotheses = Segments(torch.full((len(t) // self.beam,), self.beam, device=t.device))
+        return model.recall(Decoded(t, attended), hypotheses, self.remembered)
 
     def _attend_to_words(self, n: int, t: Tensor) -> Tensor:
         attention = self.model.decoder[n].attention
@@ -110,8 +115,38 @@ class DecoderState:
             self.keys[n], self.values[n] = self.keys[n][rows], self.values[n][rows]
 
     def keep(self, sentences: Tensor) -> None:
-        rows = (sentences[:, None] * self.beam + torch.arange(self.beam, device=sentences.device)).flatten()
-        self.reorder(rows)
-        for attended in (*self.sources, *self.contexts):
-            if attended is not None:
-                attended.keep(sentences)
+        self.reorder(_rows(sentences, self.beam))
+        self.sources = [select(attended, sentences) for attended in self.sources]
+        self.contexts = [select(attended, sentences) for attended in self.contexts]
+        self.remembered = select(self.remembered, sentences)
+
+
+class RecurrentState:
+    """RNNsearch's: s_t of every hypothesis."""
+
+    words: Tensor | None = None
+
+    def __init__(self, model: RNNsearch, annotations: Annotations, beam: int):
+        self.model, self.annotations, self.beam = model, annotations, beam
+        self.s = annotations.start.repeat_interleave(beam, dim=0)  # [rows, width]
+
+    def logits(self, words: Tensor) -> Tensor:
+        return self.model.logits(self.advance(words), words, self.annotations.remembered)
+
+    def advance(self, words: Tensor) -> Recurrent:
+        """The last word of each hypothesis, [rows] -> what `model.decode` has for the next one"""
+        e = self.model.embed(self.model.target_embedding, words)
+        self.s, c = self.model.step(self.s, self.model.read(e), self.annotations)
+        return Recurrent(e, self.s, c)
+
+    def reorder(self, rows: Tensor) -> None:
+        self.s = self.s[rows]
+
+    def keep(self, sentences: Tensor) -> None:
+        self.reorder(_rows(sentences, self.beam))
+        self.annotations = select(self.annotations, sentences)
+
+
+def _rows(sentences: Tensor, beam: int) -> Tensor:
+    """All hypotheses of these sentences."""
+    return (sentences[:, None] * beam + torch.arange(beam, device=sentences.device)).flatten()

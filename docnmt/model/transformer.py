@@ -1,7 +1,12 @@
 """The whole model: the Transformer of Vaswani et al. (2017), theta_s, with the paper's context sub-layers, theta_d.
 
-One class. Without a context the added modules are passed over and what remains *is* the sentence model:
+One class. Without a context the added modules are skipped and what remains *is* the sentence model:
 P(y | x; theta_s) is a special case of P(y | X_<k, x; theta_s, theta_d).
+
+The paper's symbols, beside those of context.py:
+    X       embedded words of the source sentence   S^(n)   encoder state after layer n, S^(0) = X
+    Y       embedded words of the target so far     T^(n)   decoder state after layer n, T^(0) = Y
+    G^(n)   decoder state after source attention    W_o     the softmax layer
 """
 
 from __future__ import annotations
@@ -31,7 +36,7 @@ class Memory(NamedTuple):
     segments: Segments
     context: Tensor | None = None  # C^(N_c), [context tokens, width]
     context_segments: Segments | None = None
-    remembered: Any = None  # what another system keeps of the sentences before
+    remembered: Any = None  # what a system keeps of the sentences before
 
 
 class Decoded(NamedTuple):
@@ -39,6 +44,9 @@ class Decoded(NamedTuple):
 
     states: Tensor  # T^(N_t), [target tokens, width]
     attended: Tensor  # what its source attention found, [target tokens, width]
+
+
+# ---- 2.3.1 Integration into the encoder ----
 
 
 class EncoderLayer(nn.Module):
@@ -59,6 +67,9 @@ class EncoderLayer(nn.Module):
         return self.after_feed_forward(b, self.feed_forward(b))  # S^(n) = [FNN(D_1); ...; FNN(D_I)]
 
 
+# ---- 2.3.2 Integration into the decoder ----
+
+
 class DecoderLayer(nn.Module):
     def __init__(self, model: ModelConfig, context: ContextAttention | None):
         super().__init__()
@@ -77,12 +88,16 @@ class DecoderLayer(nn.Module):
         """The state before source attention and what that attention found."""
         e = self.after_attention(t, self.attention(t, segments))  # E^(n) = MultiHead(T^(n-1), T^(n-1), T^(n-1))
         if self.context is not None and memory.context is not None:
-            e = self.context(e, segments, memory.context, memory.context_segments)  # F^(n) = MultiHead(E^(n), C, C)
+            # F^(n) = MultiHead(E^(n), C^(N_c), C^(N_c))
+            e = self.context(e, segments, memory.context, memory.context_segments)
         return e, self.source_attention(e, segments, memory.states, memory.segments)
 
     def finish(self, e: Tensor, attended: Tensor) -> Tensor:
-        g = self.after_source_attention(e, attended)  # G^(n) = MultiHead(F^(n), S, S)
+        g = self.after_source_attention(e, attended)  # G^(n) = MultiHead(F^(n), S^(N_s), S^(N_s))
         return self.after_feed_forward(g, self.feed_forward(g))  # T^(n) = [FNN(G_1); ...; FNN(G_j)]
+
+
+# ---- The whole model ----
 
 
 class DocumentTransformer(TranslationModel):
@@ -96,8 +111,9 @@ class DocumentTransformer(TranslationModel):
         self.dropout = Dropout(model.dropout)
         in_context = context.dropout if context.dropout >= 0 else model.dropout
         self.context_dropout = Dropout(context.embedding_dropout if context.embedding_dropout >= 0 else in_context)
-        in_encoder = context.active and context.integration in ("encoder", "both")
-        in_decoder = context.active and context.integration in ("decoder", "both")
+        own = context.kind == "attention"  # the systems built on this class add modules of their own
+        in_encoder = own and context.integration in ("encoder", "both")
+        in_decoder = own and context.integration in ("decoder", "both")
         self.context_encoder = self._context_encoder(in_context) if in_encoder or in_decoder else None
 
         def sublayer(wanted: bool) -> ContextAttention | None:
@@ -150,7 +166,7 @@ class DocumentTransformer(TranslationModel):
         """C^(N_c), [context tokens, width], one segment for each sentence of the batch"""
         if isinstance(self.context_encoder, EncodedSentences):
             assert isinstance(context, History)
-            with torch.no_grad():  # read, not trained through
+            with torch.no_grad():  # no gradient flows back into the sentences before
                 states = self.encode(context.source).states
             return self.context_encoder(self.context_dropout(states), context)
         assert self.context_encoder is not None and isinstance(context, Packed)
@@ -165,7 +181,12 @@ class DocumentTransformer(TranslationModel):
         for layer in self.decoder:
             e, attended = layer.attend(t, target_in.segments, memory)
             t = layer.finish(e, attended)
-        return Decoded(t, attended)
+        decoded = Decoded(t, attended)
+        return decoded if memory.remembered is None else self.recall(decoded, target_in.segments, memory.remembered)
+
+    def recall(self, decoded: Decoded, segments: Segments, remembered: Any) -> Decoded:
+        """The place for systems that bring what they remember into the decoder's top layer."""
+        return decoded
 
     def forward(self, batch: Batch) -> Tensor:
         """T^(N_t), [target tokens, width]"""

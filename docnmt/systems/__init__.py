@@ -1,8 +1,7 @@
-"""The systems that a recipe can choose from, by `model.kind` and `context.kind`.
+"""The systems that a recipe can choose from, by `model.kind` and `context.kind`: the paper's and its rivals.
 
-A system is one module with a `SYSTEM` in it (see interface.py) and one line here; where a module has another, its name
-follows a colon. Nothing is imported before a recipe
-asks for it, so that reading a recipe stays quick.
+A system is a module with a `SYSTEM` in it (see interface.py) and one line here; another name in the module follows a
+colon. Nothing is imported before a recipe asks for it, so that reading a recipe stays quick.
 """
 
 from __future__ import annotations
@@ -17,14 +16,14 @@ if TYPE_CHECKING:
     from docnmt.systems.interface import System
 
 SYSTEMS: dict[tuple[str, str], str] = {
-    ("transformer", "none"): "docnmt.systems.attention",  # Vaswani et al. (2017): the one below with its context off
-    ("transformer", "attention"): "docnmt.systems.attention",  # Zhang et al. (2018), the paper
+    ("transformer", "none"): "docnmt.systems.interface:PAPER",  # Vaswani et al. (2017): the paper's, context off
+    ("transformer", "attention"): "docnmt.systems.interface:PAPER",  # Zhang et al. (2018), the paper
     ("transformer", "concat"): "docnmt.systems.concat",  # Tiedemann and Scherrer (2017)
     ("transformer", "voita"): "docnmt.systems.voita",  # Voita et al. (2018)
     ("transformer", "cache"): "docnmt.systems.cache",  # Kuang et al. (2017)
     ("transformer", "continuous-cache"): "docnmt.systems.continuous_cache",  # Tu et al. (2018)
     ("transformer", "han"): "docnmt.systems.han",  # Miculicich et al. (2018)
-    ("rnnsearch", "none"): "docnmt.systems.rnnsearch",  # Bahdanau et al. (2015)
+    ("rnnsearch", "none"): "docnmt.systems.interface:RNNSEARCH",  # Bahdanau et al. (2015)
     ("rnnsearch", "hierarchical"): "docnmt.systems.hierarchical",  # Wang et al. (2017)
     ("rnnsearch", "cache"): "docnmt.systems.cache:ON_RNNSEARCH",  # Kuang et al. (2017)
 }
@@ -35,7 +34,7 @@ def check_kinds(model_kind: str, context_kind: str) -> None:
     one_of("context.kind", context_kind, tuple(dict.fromkeys(kind for _, kind in SYSTEMS)))
     if (model_kind, context_kind) not in SYSTEMS:
         known = ", ".join(kind for model, kind in SYSTEMS if model == model_kind)
-        raise DocnmtError(f"context.kind {context_kind!r} is not there for {model_kind}\n  Use {known}.")
+        raise DocnmtError(f"context.kind {context_kind!r} is not available for {model_kind}\n  Use {known}.")
 
 
 def system_of(model_kind: str, context_kind: str) -> System:

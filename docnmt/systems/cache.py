@@ -1,5 +1,5 @@
-"""Kuang et al. (2017), "Cache-based Document-level Neural Machine Translation", on the Transformer;
-the end of this file puts it on RNNsearch, its authors' base.
+"""Kuang et al. (2017), "Cache-based Document-level Neural Machine Translation", on the Transformer and on
+RNNsearch, its authors' own base.
 
 The cache of a sentence holds words of the translations before it, first in first out, without stop words and
 punctuation (the dynamic cache), and words of its topic (the topic cache, see topics.py). At step t
@@ -9,11 +9,11 @@ punctuation (the dynamic cache), and words of its topic (the topic cache, see to
     a        = sigmoid(FFN(s_t, c_t, e(y_{t-1})))
     p        = a p_nmt + (1 - a) p_cache
 
-The paper's port to the Transformer is not told in detail. Ours: s_t is the decoder's top state, c_t what its top layer
-found in the source, both networks have one hidden layer of the model's width (tanh), words are sub-word pieces, stop
-words are the frequent ones (`stop_words` below), unless the recipe lists them. The original's score is the network
-alone; starting from log p_nmt, p_cache is at first what the base itself thinks of the words of the cache. Else the gate
-has closed before the network has learned which of them fit.
+Zhang et al. do not describe their port to the Transformer in detail. Ours: s_t is the decoder's top state, c_t what its
+top layer found in the source, both networks have one hidden layer of the model's width (tanh), words are sub-word
+pieces, stop words are the frequent ones (`stop_words` below), unless the recipe lists them. The original's score is the
+network alone. With log p_nmt, p_cache is at first what the base itself thinks of the words of the cache; without it the
+gate has closed before the network has learned which of them fit.
 """
 
 from __future__ import annotations
@@ -35,28 +35,23 @@ from docnmt.data.store import TokenStore
 from docnmt.data.subwords import Subwords
 from docnmt.model.base import SLICE, TranslationModel
 from docnmt.model.layers import linear
-from docnmt.model.rnnsearch import Annotations, Recurrent, RNNsearch
-from docnmt.model.states import DecoderState
-from docnmt.model.transformer import DocumentTransformer, Memory
+from docnmt.model.rnnsearch import RNNsearch
+from docnmt.model.states import RecurrentState, select
+from docnmt.model.transformer import DocumentTransformer
 from docnmt.systems.interface import System
-from docnmt.systems.remembered import remembered_words
-from docnmt.systems.rnnsearch import RecurrentState
 from docnmt.systems.topics import Topics
 
 
 class Cache(NamedTuple):
     words: Tensor  # [sentences, size]
-    mask: Tensor  # [sentences, size], True where a word stands for the first time
-    keys: Tensor  # what e(w) gives to the hidden layer of score(w), [sentences, size, width]
-
-    def of(self, sentences: Tensor) -> Cache:
-        return Cache(*(part[sentences] for part in self))
+    mask: Tensor  # [sentences, size], True for the first occurrence of a word
+    keys: Tensor  # e(w)'s part of the hidden layer of score(w), [sentences, size, width]
 
 
 class Mixture(NamedTuple):
     """log p(v) = log a + log p_nmt(v) + gain(v), and gain(v) = log(1 + (1 - a) p_cache(v) / (a p_nmt(v))).
 
-    The gain is 0 for all but the words of the cache: nothing else is as large as the vocabulary but p_nmt itself.
+    The gain is 0 for all but the words of the cache, so that only p_nmt is as large as the vocabulary.
     """
 
     log_nmt: Tensor  # [positions, vocabulary]
@@ -65,11 +60,11 @@ class Mixture(NamedTuple):
 
 
 class CacheModel(TranslationModel):
-    """What is added to a base, whose `encode` gives something with `remembered`; `e` and `states` tell the rest."""
+    """What is added to a base: the Transformer or RNNsearch."""
 
     def add_cache(self, context: ContextConfig, source_vocabulary: int, inputs: int) -> None:
         """inputs: the size of s_t, c_t and e(y_{t-1}) together"""
-        self.context_config, width = context, self.model_config.width
+        width = self.model_config.width
         self.context_query = linear(inputs, width)  # the hidden layer of score(w) in two parts: s_t, c_t, e(y_{t-1})
         self.context_key = nn.Linear(width, width, bias=False)  # and e(w)
         self.context_score = nn.Linear(width, 1, bias=False)
@@ -91,12 +86,12 @@ class CacheModel(TranslationModel):
         assert isinstance(context, History)
         return memory._replace(remembered=self.cache(source, context))
 
-    def states(self, target_in: Packed, memory: Any) -> tuple[Tensor, Tensor]:
-        """For every position what the softmax reads, [positions, width], and s_t, c_t, e(y_{t-1}) side by side"""
-        raise NotImplementedError
+    def beside(self, decoded: Any, previous: Tensor) -> tuple[Tensor, Tensor]:
+        """What the softmax reads, and s_t, c_t, e(y_{t-1}) side by side"""
+        return self.read_out(decoded), torch.cat([decoded.states, decoded.attended, self.e(previous)], dim=-1)
 
     def cache(self, source: Packed, history: History) -> Cache:
-        words = remembered_words(history, self.context_stop_words).words[:, -self.context_config.cache_words :]
+        words = history.remembered_words(self.context_stop_words).words[:, -self.context_config.cache_words :]
         if self.context_topics is not None:
             words = torch.cat([words, self.context_topics(source, history)], 1)
         words = words.sort(1).values  # equal ones side by side, -1 first
@@ -105,7 +100,7 @@ class CacheModel(TranslationModel):
         return Cache(words, mask, self.context_key(self.e(words)))
 
     def mix(self, states: Tensor, x: Tensor, cache: Cache) -> Mixture:
-        """What `states` gave, and a cache for each position."""
+        """states, x: as from `beside`; a cache for each position"""
         log_nmt = self.softmax(states).float().log_softmax(1)
         hidden = torch.tanh(self.context_query(x)[:, None] + cache.keys)  # [positions, size, width]
         base = log_nmt.gather(1, cache.words)  # [positions, size]
@@ -123,15 +118,16 @@ class CacheModel(TranslationModel):
         segments = batch.target_in.segments
         sentences = torch.arange(segments.count, device=batch.target_out.device).repeat_interleave(segments.lengths)
         counts = torch.ones(len(sentences), device=sentences.device) if batch.counts is None else batch.counts
-        rows = (*self.states(batch.target_in, memory), batch.target_out, sentences, counts)
+        decoded = self.decode(batch.target_in, memory)
+        rows = (*self.beside(decoded, batch.target_in.tokens), batch.target_out, sentences, counts)
 
         def part(states: Tensor, x: Tensor, y: Tensor, sentence: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:
-            cache = memory.remembered.of(sentence)
+            cache = select(memory.remembered, sentence)
             log_nmt, log_a, gain = self.mix(states, x, cache)
             right = (gain * (cache.words == y[:, None])).sum(1)
             log_p = log_nmt.gather(1, y[:, None])[:, 0] + log_a[:, 0] + right
-            # Smoothing as without a cache: the target is `smoothing` parts uniform over the vocabulary, and p is the
-            # mixture there, too. sum_v log p(v) needs no more than the gains of the cache's words.
+            # Smoothing as without a cache: `smoothing` parts of the target are uniform over the vocabulary, with p the
+            # mixture. sum_v log p(v) needs only the gains of the cache's words.
             vocabulary = log_nmt.shape[1]
             all_log_p = log_nmt.sum(1) + vocabulary * log_a[:, 0] + gain.sum(1)
             smoothed = (1 - smoothing) * log_p + smoothing / vocabulary * all_log_p
@@ -146,9 +142,13 @@ class CacheModel(TranslationModel):
             found.append(log_p)
         return total, torch.cat(found)
 
-    def log_p(self, states: Tensor, x: Tensor, cache: Cache) -> Tensor:
-        """[positions, vocabulary]"""
-        log_nmt, log_a, gain = self.mix(states, x, cache)
+    def logits(self, decoded: Any, previous: Tensor, remembered: Cache | None) -> Tensor:
+        """log p of the next word"""
+        if remembered is None:
+            return super().logits(decoded, previous, remembered)
+        beam = len(previous) // len(remembered.words)
+        cache = select(remembered, torch.arange(len(previous), device=previous.device) // beam)
+        log_nmt, log_a, gain = self.mix(*self.beside(decoded, previous), cache)
         return (log_nmt + log_a).scatter_add_(1, cache.words, gain)
 
     def _slices(self, positions: int, cache: Cache) -> Iterator[slice]:
@@ -159,39 +159,25 @@ class CacheModel(TranslationModel):
 
 class CacheTransformer(CacheModel, DocumentTransformer):
     def __init__(self, model: ModelConfig, context: ContextConfig, source_vocabulary: int, target_vocabulary: int):
-        super().__init__(model, ContextConfig(kind="none"), source_vocabulary, target_vocabulary)
+        super().__init__(model, context, source_vocabulary, target_vocabulary)
         self.add_cache(context, source_vocabulary, 3 * model.width)
 
     def e(self, words: Tensor) -> Tensor:
-        return F.embedding(words, self.target_embedding.weight) * self.target_embedding.scale
-
-    def states(self, target_in: Packed, memory: Memory) -> tuple[Tensor, Tensor]:
-        s, c = self.decode(target_in, memory)
-        return s, torch.cat([s, c, self.e(target_in.tokens)], dim=-1)
+        return self.target_embedding.words(words)
 
 
-class CacheState(DecoderState):
-    model: CacheTransformer
+class CacheRNNsearch(CacheModel, RNNsearch):
+    def __init__(self, model: ModelConfig, context: ContextConfig, source_vocabulary: int, target_vocabulary: int):
+        super().__init__(model, context, source_vocabulary, target_vocabulary)
+        self.add_cache(context, source_vocabulary, 4 * model.width)  # c_t is twice as wide as s_t
 
-    def __init__(self, model: CacheTransformer, memory: Memory, beam: int):
-        super().__init__(model, memory, beam)
-        self.cache: Cache | None = memory.remembered
-
-    def logits(self, words: Tensor) -> Tensor:
-        if self.cache is None:
-            return super().logits(words)
-        cache = self.cache.of(torch.arange(len(words), device=words.device) // self.beam)
-        s = self.advance(words)
-        return self.model.log_p(s, torch.cat([s, self.attended, self.model.e(words)], dim=-1), cache)
-
-    def keep(self, sentences: Tensor) -> None:
-        super().keep(sentences)
-        self.cache = None if self.cache is None else self.cache.of(sentences)
+    def e(self, words: Tensor) -> Tensor:
+        return self.target_embedding(words) * math.sqrt(self.model_config.width)
 
 
 def stop_words(context: ContextConfig, documents: TokenStore, target: Subwords) -> Tensor:
-    """What the dynamic cache does not remember, [vocabulary]: pieces without a letter or digit; and those that the
-    recipe lists, or else all that are as frequent as it says."""
+    """What the dynamic cache does not remember, [vocabulary]: pieces without a letter or digit, and those that the
+    recipe lists, or else those at least as frequent as it says."""
     texts = [text.decode("utf-8", "replace").strip().casefold() for text in target.written()]
     # A byte that is no character by itself may be part of a letter.
     found = torch.tensor([not any(c.isalnum() or c == "\ufffd" for c in text) for text in texts])
@@ -209,37 +195,5 @@ def learn(model: CacheModel, documents: TokenStore, target: Subwords) -> None:
         model.context_topics.learn(documents, len(model.softmax.weight))
 
 
-SYSTEM = System(CacheTransformer, rule=lambda _: MemoryRule, state=CacheState, learn=learn)
-
-
-# ---- On RNNsearch ----
-
-# Kuang et al. (2017) on RNNsearch, the base it was made for, with s_t the state of the decoder's GRU.
-
-
-class CacheRNNsearch(CacheModel, RNNsearch):
-    def __init__(self, model: ModelConfig, context: ContextConfig, source_vocabulary: int, target_vocabulary: int):
-        super().__init__(model, context, source_vocabulary, target_vocabulary)
-        self.add_cache(context, source_vocabulary, 4 * model.width)  # c_t is twice as wide as s_t
-
-    def e(self, words: Tensor) -> Tensor:
-        return self.target_embedding(words) * math.sqrt(self.model_config.width)
-
-    def states(self, target_in: Packed, annotations: Annotations) -> tuple[Tensor, Tensor]:
-        return self.beside(self.decode(target_in, annotations), target_in.tokens)
-
-    def beside(self, decoded: Recurrent, previous: Tensor) -> tuple[Tensor, Tensor]:
-        return self.read_out(decoded), torch.cat([decoded.states, decoded.attended, self.e(previous)], dim=-1)
-
-
-class RecurrentCacheState(RecurrentState):
-    model: CacheRNNsearch
-
-    def logits(self, words: Tensor) -> Tensor:
-        if self.annotations.remembered is None:
-            return super().logits(words)
-        cache = self.annotations.remembered.of(torch.arange(len(words), device=words.device) // self.beam)
-        return self.model.log_p(*self.model.beside(self.advance(words), words), cache)
-
-
-ON_RNNSEARCH = System(CacheRNNsearch, rule=lambda _: MemoryRule, state=RecurrentCacheState, learn=learn)
+SYSTEM = System(CacheTransformer, rule=lambda _: MemoryRule, learn=learn)
+ON_RNNSEARCH = System(CacheRNNsearch, rule=lambda _: MemoryRule, state=RecurrentState, learn=learn)

@@ -1,18 +1,17 @@
-"""Tiedemann and Scherrer (2017), "Neural Machine Translation with Extended Context": data only.
+"""Tiedemann and Scherrer (2017), "Neural Machine Translation with Extended Context".
 
-The model is the sentence-level Transformer. What changes is what it reads and writes:
+The model is the sentence-level Transformer; only what it reads and writes changes:
 
     2+1         cc_w_1 ... cc_w_n x_k     ->  y_k                      every word w of x_{k-1} has a prefix
     2-to-1      x_{k-1} BREAK x_k         ->  y_k
     2+2         x_{k-1} BREAK x_k         ->  y_{k-1} BREAK y_k        what follows the break is the translation
 
-The authors' are 2+1 and 2+2, which is called 2-to-2 below. With `context.previous` above 1 more sentences stand before,
-each with its break, or with all their words marked. A first sentence stands alone.
+The authors' are 2+1 and 2+2, called 2-to-2 below. With `context.previous` above 1 more sentences come before, each with
+its break, or with all their words prefixed. The first sentence of a document has nothing before it.
 
 Ours: the break is the begin mark of either language, which is in every vocabulary and in no sentence, so that a
-sentence model can go on with its own pieces. A word with its prefix is a word of its own: here its pieces have a second
-embedding, which begins as that of the same piece without the prefix. Else there is no theta_d: step 2 trains all of
-the model.
+sentence model keeps its pieces. A word with its prefix is a word of its own: its pieces have a second embedding, which
+begins as that of the same piece without the prefix. The other kinds have no theta_d: step 2 trains the whole model.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ from torch import Tensor
 
 from docnmt.base.errors import DocnmtError
 from docnmt.config import ContextConfig, ModelConfig
-from docnmt.data.context import Context, ContextRule, Ids, Neighbours, Sizes
+from docnmt.data.context import Context, ContextRule, Ids, Ints, Neighbours, Sizes
 from docnmt.data.packing import Packed
-from docnmt.data.store import Ints, TokenStore
+from docnmt.data.store import TokenStore
 from docnmt.data.subwords import Subwords
 from docnmt.model.layers import Dropout, Embedding
 from docnmt.model.transformer import DocumentTransformer
@@ -37,7 +36,7 @@ from docnmt.systems.interface import System
 
 @dataclass(frozen=True)
 class ToOne(ContextRule):
-    """2-to-1: sentences before go into the source, the far end cut off where they are too long."""
+    """2-to-1: sentences before go into the source; if they are too long, their far end is cut off."""
 
     def __post_init__(self) -> None:
         if self.spec.following:
@@ -55,15 +54,15 @@ class ToOne(ContextRule):
         return np.zeros_like(sizes.before), (sizes.before + sizes.count).clip(max=self.max_tokens), 0
 
     def _with_breaks(self, sentences: Sequence[Ids], mark: int) -> list[int]:
-        """All in a row, a break after each. An empty sentence has its break, too: lengths are known beforehand."""
+        """All in a row, a break after each; also after an empty one, so that `added` can tell the length."""
         row = [token for sentence in sentences for token in (*sentence, mark)]
         return row[max(0, len(row) - self.max_tokens) :]
 
 
 @dataclass(frozen=True)
 class ToTwo(ToOne):
-    """2-to-2: their translations go into the target as well. The decoder writes them itself, so that sentences need
-    not be decoded in order."""
+    """2-to-2: their translations go into the target as well. The decoder writes them itself, so sentences need not be
+    decoded in order."""
 
     sees_translations = True
 
@@ -72,14 +71,14 @@ class ToTwo(ToOne):
         if self.target_bos == self.target_eos:
             raise DocnmtError(
                 "context.translate_previous: the target's sub-words have no begin mark to write between sentences\n"
-                "  Set it to false, or train sub-words here."
+                "  Set it to false, or let docnmt prepare train the sub-words."
             )
 
     def target(self, sentence: Ids, around: Neighbours) -> Ids:
         return [*self._with_breaks(around.translations, self.target_bos), *sentence]
 
     def own(self, written: Ids, around: Neighbours) -> Ids:
-        """What follows the last break that was to be expected, or the last of fewer; without any break, all of it."""
+        """What follows the last expected break, or the last of fewer; without any break, all of it."""
         expected = self._with_breaks(around.before, self.bos).count(self.bos)
         breaks = [place for place, token in enumerate(written) if token == self.target_bos][:expected]
         return written[breaks[-1] + 1 :] if breaks else written
@@ -94,8 +93,8 @@ class ToTwo(ToOne):
 
 @dataclass(frozen=True)
 class Prefixed(ToOne):
-    """2+1: the words of the sentences before have a prefix each and no break. A piece with it is written ~id, a
-    negative number, whatever the size of the vocabulary."""
+    """2+1: each word of the sentences before has a prefix; there is no break. A prefixed piece is ~id, a negative
+    number, whatever the size of the vocabulary."""
 
     def source(self, sentence: Ids, around: Neighbours) -> Ids:
         row = [~token for before in around.before for token in before]
@@ -109,14 +108,13 @@ class PrefixTransformer(DocumentTransformer):
     """The Transformer with a second table of embeddings, for pieces with the prefix."""
 
     def __init__(self, model: ModelConfig, context: ContextConfig, source_vocabulary: int, target_vocabulary: int):
-        super().__init__(model, ContextConfig(kind="none"), source_vocabulary, target_vocabulary)
-        self.context_config = context
+        super().__init__(model, context, source_vocabulary, target_vocabulary)
         self.context_embedding = Embedding(source_vocabulary, model.width, model.positions)
 
     def embed(self, embedding: Embedding, packed: Packed, dropout: Dropout | None = None) -> Tensor:
         if embedding is not self.source_embedding:
             return super().embed(embedding, packed, dropout)
-        prefixed = packed.tokens < 0  # none, maybe; even so the second table is part of what is trained
+        prefixed = packed.tokens < 0  # maybe none; the second table still takes part, so that it has a gradient
         pieces, segments = torch.where(prefixed, ~packed.tokens, packed.tokens), packed.segments
         tables = (table(pieces, segments.positions, segments.longest) for table in (self.context_embedding, embedding))
         return (dropout or self.dropout)(torch.where(prefixed[:, None], *tables))
@@ -124,20 +122,14 @@ class PrefixTransformer(DocumentTransformer):
 
 @torch.no_grad()
 def learn(model: DocumentTransformer, documents: TokenStore, target: Subwords) -> None:
-    """From the sentence model: a word with the prefix means at first what it means without."""
+    """A word with the prefix means at first what it means without."""
     if isinstance(model, PrefixTransformer):
         model.context_embedding.weight.copy_(model.source_embedding.weight)
 
 
-def make_model(
-    model: ModelConfig, context: ContextConfig, source_vocabulary: int, target_vocabulary: int
-) -> DocumentTransformer:
-    """The Transformer without a context module, which still knows what it is to read."""
-    if context.mark == "prefix":
-        return PrefixTransformer(model, context, source_vocabulary, target_vocabulary)
-    made = DocumentTransformer(model, ContextConfig(kind="none"), source_vocabulary, target_vocabulary)
-    made.context_config = context
-    return made
+def make_model(model: ModelConfig, context: ContextConfig, *vocabularies: int) -> DocumentTransformer:
+    kind = PrefixTransformer if context.mark == "prefix" else DocumentTransformer
+    return kind(model, context, *vocabularies)
 
 
 def rule(context: ContextConfig) -> type[ToOne]:
@@ -145,7 +137,7 @@ def rule(context: ContextConfig) -> type[ToOne]:
         return ToTwo if context.translate_previous else ToOne
     if context.translate_previous:
         raise DocnmtError(
-            'context.mark = "prefix" marks the words of the source before; what is translated needs a break\n'
+            'context.mark = "prefix" marks words of the source alone; context.translate_previous needs a break\n'
             '  Set context.mark = "break", or context.translate_previous = false.'
         )
     return Prefixed

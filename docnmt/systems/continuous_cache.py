@@ -8,10 +8,10 @@ found in the source. At step t of the sentence in hand
     lambda   = sigmoid(U s_t + V c_t + W m_t + b)       for each position and dimension
     s~_t     = (1 - lambda) s_t + lambda m_t            goes into the softmax in the place of s_t
 
-After each sentence its words go into the cache: one that has a slot is averaged into it, (old + new) / 2; another takes
-a free slot, or else that of the word written longest ago. Here the cache is made anew from the translations before
-a sentence, by running the sentence-level base over them, without a derivative. Ours: s_t is the decoder's top state,
-c_t what its top layer found in the source; a remembered s_i is moved towards the word that was written, which the state
+After each sentence its words go into the cache: a word that has a slot is averaged into it, (old + new) / 2; another
+takes a free slot, or that of the word written longest ago. Here the cache is rebuilt from the translations before a
+sentence, by running the sentence-level base over them without a gradient. Ours: s_t is the decoder's top state, c_t
+what its top layer found in the source; a remembered s_i is moved towards the word that was written, which the state
 before it could not know; the gate has a bias, so that with `context.start = "sentence"` it begins nearly closed, and
 step 2 close to the base.
 """
@@ -26,11 +26,9 @@ from torch import Tensor, nn
 
 from docnmt.config import ContextConfig, ModelConfig
 from docnmt.data.context import MemoryRule
-from docnmt.data.packing import Contexts, History, Packed
-from docnmt.model.states import DecoderState
+from docnmt.data.packing import Contexts, History, Packed, Segments
 from docnmt.model.transformer import Decoded, DocumentTransformer, Memory
 from docnmt.systems.interface import System
-from docnmt.systems.remembered import remembered_words
 
 CLOSED = -4.0  # lambda is then 0.02
 
@@ -40,30 +38,27 @@ class Slots(NamedTuple):
     values: Tensor  # s_i
     words: Tensor  # y_i, [sentences, slots], the latest first; -1: no slot
 
-    def of(self, sentences: Tensor) -> Slots:
-        return Slots(*(part[sentences] for part in self))
-
 
 def fill_slots(words: Tensor, limit: int) -> tuple[Tensor, Tensor]:
     """What a cache of `limit` slots holds after these words, [sentences, length], each row in order, -1: no word.
 
-    Returns the slots' words, [sentences, slots], the latest first, and by how much each position of a row counts in
-    each slot, [sentences, slots, length]. All at once instead of word by word: a slot depends on its word's own
-    positions, and on whether the word lost its slot between two of them.
+    Returns the slots' words, [sentences, slots], the latest first, and the weight of each position in each slot,
+    [sentences, slots, length]. Computed at once instead of word by word: a slot depends on its word's own positions,
+    and on whether the word lost its slot between two of them.
     """
     length = words.shape[1]
     at = torch.arange(length, device=words.device)
     there = words >= 0
     same = (words[:, :, None] == words[:, None, :]) & there[:, :, None]  # [sentences, length, length]
     before = torch.where(same & (at < at[:, None]), at, -1).amax(2) if length else words  # the word's last position
-    # Between two positions of a word it lost its slot if as many others came as there are slots; of another word the
-    # first position after `before` counts, the one whose own last one is earlier.
+    # A word lost its slot between two of its positions if as many other words came as there are slots. Of each other
+    # word the first position after `before` counts: the one whose own `before` is earlier.
     between = (at > before[:, :, None]) & (at < at[:, None]) & (before[:, None, :] < before[:, :, None])
     averaged = (before >= 0) & ((between & there[:, None, :]).sum(2) < limit)
     after = same & (at > at[:, None])
     later = after.sum(2)  # how often the word comes again
-    lost = (after & ~averaged[:, None, :]).any(2)  # its slot was given away afterwards
-    halvings = later + averaged  # the first in a slot is halved once less than it is averaged into
+    lost = (after & ~averaged[:, None, :]).any(2)  # its slot went to another word afterwards
+    halvings = later + averaged  # the first word in a slot is not halved when it comes in
     weight = torch.where(there & ~lost, 0.5**halvings, 0.0)
     last = there & (later == 0)
     slot = last.flip(1).cumsum(1).flip(1) - 1  # of a word's last position
@@ -75,8 +70,7 @@ def fill_slots(words: Tensor, limit: int) -> tuple[Tensor, Tensor]:
 
 class ContinuousCacheTransformer(DocumentTransformer):
     def __init__(self, model: ModelConfig, context: ContextConfig, source_vocabulary: int, target_vocabulary: int):
-        super().__init__(model, ContextConfig(kind="none"), source_vocabulary, target_vocabulary)
-        self.context_config = context
+        super().__init__(model, context, source_vocabulary, target_vocabulary)
         self.context_u, self.context_v, self.context_w = (
             nn.Linear(model.width, model.width, bias=False) for _ in range(3)
         )
@@ -94,7 +88,7 @@ class ContinuousCacheTransformer(DocumentTransformer):
     @torch.no_grad()
     def slots(self, history: History) -> Slots:
         assert history.target is not None
-        words, places = remembered_words(history)
+        words, places = history.remembered_words()
         tags, weights = fill_slots(words, self.context_config.cache_words)
         s, c = super().decode(history.target, super().encode(history.source))
         wrote = (places - 1).clamp(min=0)  # the position that wrote a word is the one before it
@@ -103,44 +97,20 @@ class ContinuousCacheTransformer(DocumentTransformer):
         return Slots(keys, values, tags)
 
     def having_written(self, words: Tensor, s: Tensor) -> Tensor:
-        """States from before a word, [..., width], moved by as much as they are long towards that word's row of W_o:
-        of two words that it gave even chances, a state now tells which one it became."""
+        """States before a word, [..., width], moved by their own length towards that word's row of W_o: if the state
+        gave two words even chances, it now tells which one was written."""
         return s + s.norm(dim=-1, keepdim=True) * F.normalize(self.softmax.weight[words], dim=-1).to(s.dtype)
 
-    def recall(self, s: Tensor, c: Tensor, slots: Slots) -> Tensor:
-        """s~_t from s_t and c_t, [sentences, positions, width]"""
-        filled = (slots.words >= 0)[:, None, :]  # [sentences, 1, slots]
-        scores = torch.bmm(c, slots.keys.transpose(1, 2)).float()
+    def recall(self, decoded: Decoded, segments: Segments, remembered: Slots) -> Decoded:
+        """s~_t in the place of s_t"""
+        s, c = (segments.pad(x) for x in decoded)  # [sentences, positions, width]
+        filled = (remembered.words >= 0)[:, None, :]  # [sentences, 1, slots]
+        scores = torch.bmm(c, remembered.keys.transpose(1, 2)).float()
         w = scores.masked_fill(~filled, torch.finfo(scores.dtype).min).softmax(2)
-        m = torch.bmm(w, slots.values.to(w.dtype)).to(s.dtype)  # under autocast the products are narrower
+        m = torch.bmm(w, remembered.values.to(w.dtype)).to(s.dtype)  # under autocast the products are narrower
         gate = torch.sigmoid(self.context_u(s) + self.context_v(c) + self.context_w(m) + self.context_bias).to(s.dtype)
-        return torch.where(filled.any(2, keepdim=True), torch.lerp(s, m, gate), s)
-
-    def decode(self, target_in: Packed, memory: Memory) -> Decoded:
-        s, c = super().decode(target_in, memory)
-        if memory.remembered is None:
-            return Decoded(s, c)
-        segments = target_in.segments
-        return Decoded(segments.unpad(self.recall(segments.pad(s), segments.pad(c), memory.remembered)), c)
+        recalled = torch.where(filled.any(2, keepdim=True), torch.lerp(s, m, gate), s)
+        return decoded._replace(states=segments.unpad(recalled))
 
 
-class ContinuousCacheState(DecoderState):
-    model: ContinuousCacheTransformer
-
-    def __init__(self, model: ContinuousCacheTransformer, memory: Memory, beam: int):
-        super().__init__(model, memory, beam)
-        self.slots: Slots | None = memory.remembered
-
-    def advance(self, words: Tensor) -> Tensor:
-        s = super().advance(words)
-        if self.slots is None:
-            return s
-        s, c = (x.unflatten(0, (-1, self.beam)) for x in (s, self.attended))
-        return self.model.recall(s, c, self.slots).flatten(0, 1)
-
-    def keep(self, sentences: Tensor) -> None:
-        super().keep(sentences)
-        self.slots = None if self.slots is None else self.slots.of(sentences)
-
-
-SYSTEM = System(ContinuousCacheTransformer, rule=lambda _: MemoryRule, state=ContinuousCacheState)
+SYSTEM = System(ContinuousCacheTransformer, rule=lambda _: MemoryRule)

@@ -7,13 +7,13 @@ A state looks at the words of each sentence before, then at what it found in the
     lambda = sigmoid(W_h h_t + W_d d_t)                             for each position and dimension
     h~_t = lambda h_t + (1 - lambda) d_t                            takes the place of h_t
 
-In the encoder h_t is its output and h^j its outputs for sentence j; in the decoder h_t is its top layer's and h^j its
-states while it wrote the translation of sentence j. Norms stand where the authors' code has them: f_w and f_s are a
-norm before the attention's own matrix, s^j is normed, FFN(m) is m + FNN(LayerNorm(m)), and h~_t is normed. As there,
-the h^j are read, not trained through.
+In the encoder h_t is its output and h^j its outputs for sentence j; in the decoder h_t is the top layer's state and h^j
+its states while it wrote the translation of sentence j. Norms are where the authors' code has them: f_w and f_s are a
+norm before the attention's own matrix, s^j is normed, FFN(m) is m + FNN(LayerNorm(m)), and h~_t is normed. As there, no
+gradient flows into the h^j.
 
-Ours: the h^j are those of the sentence-level base, so that a sentence needs no more of its document than k sentences;
-and where there are none before, the states of a begin mark stand in, of which the attention learns what to make.
+Ours: the h^j are those of the sentence-level base, so that a sentence needs only k sentences of its document; if there
+are none before, the states of a begin mark take their place, and the attention learns what they mean.
 """
 
 from __future__ import annotations
@@ -29,13 +29,12 @@ from docnmt.data.context import ContextRule, HistoryRule, MemoryRule
 from docnmt.data.packing import Contexts, History, Packed, Segments
 from docnmt.model.context import make_connection
 from docnmt.model.layers import CrossAttention, Dropout, FeedForward, join_heads, split_heads
-from docnmt.model.states import DecoderState
 from docnmt.model.transformer import Decoded, DocumentTransformer, Memory
 from docnmt.systems.interface import System
 
 
 class Past(NamedTuple):
-    """Keys and values of the h^j, made once, however often they are attended to; of all sentences in one row."""
+    """Keys and values of the h^j of all sentences of a batch, in one row."""
 
     key: Tensor  # [sentences before, heads, longest, width / heads]
     value: Tensor
@@ -47,7 +46,7 @@ class Past(NamedTuple):
         """The sentence of the batch that each of them belongs to, [sentences before]"""
         return self.groups.index // self.groups.longest
 
-    def keep(self, sentences: Tensor) -> Past:
+    def of(self, sentences: Tensor) -> Past:
         """Those of these sentences of the batch alone."""
         counts = self.groups.lengths
         numbers = torch.arange(len(self.key), device=counts.device).split(counts.tolist())
@@ -71,7 +70,7 @@ class HierarchicalAttention(nn.Module):
         self.dropout = Dropout(model.dropout)
         self.connection = make_connection(context.connection, context.start, model.width)
         if context.start == "sentence":
-            # d_t is zero at first, and small after the first updates: the norm before FNN makes much of little.
+            # d_t is zero at first, and small after the first updates, although the norm before FNN scales it up.
             nn.init.zeros_(self.sentences.output.weight)
             nn.init.zeros_(self.feed_forward.outer.weight)
 
@@ -98,7 +97,7 @@ class HierarchicalAttention(nn.Module):
     ) -> Tensor:
         """MultiHead(q_s, s^j, s^j), [words, width]"""
         most, longest = groups.longest, segments.longest
-        # From a row of words for each sentence before to a row of sentences before for each word.
+        # From a row of words for each sentence before, to a row of sentences before for each word.
         by_sentence = groups.pad(pairs.pad(self.sentences.key_value(s)).flatten(1)).unflatten(2, (longest, -1))
         by_word = segments.unpad(by_sentence.transpose(1, 2).flatten(2)).unflatten(1, (most, -1))
         key, value = by_word.chunk(2, dim=-1)  # 2 x [words, most, width]
@@ -111,8 +110,7 @@ class HierarchicalAttention(nn.Module):
 
 class HanTransformer(DocumentTransformer):
     def __init__(self, model: ModelConfig, context: ContextConfig, source_vocabulary: int, target_vocabulary: int):
-        super().__init__(model, ContextConfig(kind="none"), source_vocabulary, target_vocabulary)
-        self.context_config = context
+        super().__init__(model, context, source_vocabulary, target_vocabulary)
 
         def network(*places: str) -> HierarchicalAttention | None:
             return HierarchicalAttention(model, context) if context.integration in places else None
@@ -135,38 +133,14 @@ class HanTransformer(DocumentTransformer):
             memory = memory._replace(remembered=self.context_in_decoder.remember(states, segments, context.counts))
         return memory
 
-    def decode(self, target_in: Packed, memory: Memory) -> Decoded:
-        decoded = super().decode(target_in, memory)
-        if self.context_in_decoder is None or memory.remembered is None:
-            return decoded
-        states = self.context_in_decoder(decoded.states, target_in.segments, memory.remembered)
-        return decoded._replace(states=states)
-
-
-class HanState(DecoderState):
-    """The network stands above the top layer: what the base keeps of the words so far stays as it is."""
-
-    def __init__(self, model: HanTransformer, memory: Memory, beam: int):
-        super().__init__(model, memory, beam)
-        self.network, self.past = model.context_in_decoder, memory.remembered
-        self.hypotheses = Segments(torch.full_like(memory.segments.lengths, beam))  # as if words of their sentence
-
-    def advance(self, words: Tensor) -> Tensor:
-        h = super().advance(words)
-        if self.network is None or self.past is None:
-            return h
-        return self.network(h, self.hypotheses, self.past)
-
-    def keep(self, sentences: Tensor) -> None:
-        super().keep(sentences)
-        self.hypotheses = Segments(self.hypotheses.lengths[sentences])
-        if self.past is not None:
-            self.past = self.past.keep(sentences)
+    def recall(self, decoded: Decoded, segments: Segments, remembered: Past) -> Decoded:
+        assert self.context_in_decoder is not None
+        return decoded._replace(states=self.context_in_decoder(decoded.states, segments, remembered))
 
 
 def rule(context: ContextConfig) -> type[ContextRule]:
-    """The encoder reads the sources before alone, and their translations need not be there."""
+    """The encoder reads only the sources before; their translations are not needed."""
     return HistoryRule if context.integration == "encoder" else MemoryRule
 
 
-SYSTEM = System(HanTransformer, rule, HanState)
+SYSTEM = System(HanTransformer, rule)

@@ -11,9 +11,9 @@ D is used in three places:
     z_t = sigmoid(U_z s_t-1 + W_z e(y_t-1) + C_z c_t + V_z D + b)
 
 The paper's gate reads the state, the last word and the source; V_z D and b are from the authors' released code. The
-base's matrices keep their shapes: what z_t D gives to the decoder's three gates is added to what they had. Our
-choices: the source embedding serves the context, too; h_0 goes through a map (the authors take D itself); with
-`context.start = "sentence"` the maps of D begin as zeros, and so step 2 as the base.
+base's matrices keep their shapes: the part of z_t D is added to the decoder's three gates. Ours: the source embedding
+serves the context, too; h_0 is a map of D (the authors take D itself); with `context.start = "sentence"` the maps of D
+begin as zeros, so that step 2 starts as the base.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from docnmt.data.context import HistoryRule
 from docnmt.data.packing import Contexts, History, Packed, Segments
 from docnmt.model.layers import linear
 from docnmt.model.rnnsearch import Annotations, RNNsearch, gru, matrix, run_gru
+from docnmt.model.states import RecurrentState
 from docnmt.systems.interface import System
-from docnmt.systems.rnnsearch import RecurrentState
 
 
 class Summary(NamedTuple):
@@ -37,9 +37,6 @@ class Summary(NamedTuple):
 
     d: Tensor  # D, [sentences, width]
     gate: Tensor  # V_z D, [sentences, width]
-
-    def of(self, sentences: Tensor) -> Summary:
-        return Summary(self.d[sentences], self.gate[sentences])
 
 
 class HierarchicalRNNsearch(RNNsearch):

@@ -1,4 +1,4 @@
-"""What a system is: a model made from a recipe's settings, what it sees of a document, how it decodes word by word."""
+"""What a system is, and the two that docnmt/model tells: the paper's and RNNsearch."""
 
 from __future__ import annotations
 
@@ -7,18 +7,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from docnmt.config import ContextConfig, ModelConfig
-from docnmt.data.context import ContextRule
+from docnmt.data.context import ContextRule, HistoryRule
 from docnmt.data.store import TokenStore
 from docnmt.data.subwords import Subwords
 from docnmt.model.base import TranslationModel
-from docnmt.model.states import DecoderState, State
+from docnmt.model.rnnsearch import RNNsearch
+from docnmt.model.states import DecoderState, RecurrentState, State
+from docnmt.model.transformer import DocumentTransformer
 
 
 @dataclass(frozen=True)
 class System:
-    """The parameters that step 2 adds lie under modules whose names start with "context"; the rest is the base.
+    """A model made from a recipe's settings, what it sees of a document, and how it decodes word by word.
 
-    Without a context the model is its sentence-level base.
+    The parameters that step 2 adds lie under modules whose names start with "context"; the rest is the base. Without a
+    context the model is its sentence-level base.
     """
 
     model: Callable[[ModelConfig, ContextConfig, int, int], TranslationModel]  # the last two: sizes of vocabularies
@@ -26,3 +29,11 @@ class System:
     state: Callable[[Any, Any, int], State] = DecoderState  # of the model, what it encoded, and the beam
     # What the model takes from the training documents and the target's pieces before step 2; the same each time.
     learn: Callable[[Any, TokenStore, Subwords], None] | None = None
+
+
+def _papers_rule(context: ContextConfig) -> type[ContextRule]:
+    return HistoryRule if context.representation == "encoder" else ContextRule
+
+
+PAPER = System(DocumentTransformer, _papers_rule)
+RNNSEARCH = System(RNNsearch, state=RecurrentState)

@@ -6,7 +6,7 @@ given it every word is drawn by itself,
     p(d) = sum_z p(z) prod_x p(x | z) prod_y p(y | z)          x: source pieces, y: target pieces
 
 fitted by EM. The topic of a sentence is the likeliest one given the source pieces that the system sees. The original
-has two LDA models, one a language, and a projection between them: one model of both sides needs no projection.
+has an LDA model for each language and a projection between them; one model of both sides needs no projection.
 """
 
 from __future__ import annotations
@@ -19,16 +19,15 @@ from torch import Tensor, nn
 
 from docnmt.data.packing import History, Packed
 from docnmt.data.store import SIDES, TokenStore
-from docnmt.systems.remembered import owners
 
 TOPICS = 20
-ROUNDS = 40  # of EM at most; it mostly settles sooner
-PRIOR = 0.1  # added to every count: a word that a topic never had is not impossible
+ROUNDS = 40  # of EM at most; it mostly converges sooner
+PRIOR = 0.1  # added to every count, so that a word the topic never had is not impossible
 SEED = 1  # of the documents that the topics start from
 
 
 class Topics(nn.Module):
-    """Learned before step 2 and then fixed; parameters, so that a model folder has them."""
+    """Learned before step 2 and then fixed. Parameters, so that model folders hold them."""
 
     def __init__(self, source_vocabulary: int, words: int):
         super().__init__()
@@ -41,7 +40,7 @@ class Topics(nn.Module):
         """The likeliest topic of each sentence given its own source words and those before it, [sentences]"""
         here = torch.arange(source.segments.count, device=source.tokens.device)
         scores = self.log_prior.repeat(len(here), 1)  # [sentences, topics]
-        for read, sentences in ((source, here), (history.source, owners(history))):
+        for read, sentences in ((source, here), (history.source, history.owners)):
             of_tokens = sentences.repeat_interleave(read.segments.lengths)
             scores.index_add_(0, of_tokens, self.evidence[read.tokens])
         return scores.argmax(1)
@@ -52,7 +51,7 @@ class Topics(nn.Module):
 
     @torch.no_grad()
     def learn(self, documents: TokenStore, target_vocabulary: int) -> None:
-        """The same documents give the same topics, so a run that is taken up again learns them again."""
+        """The same documents give the same topics, so a resumed run simply learns them again."""
         sizes = (len(self.evidence), target_vocabulary)
         counts = [count_words(documents, side, size) for side, size in zip(SIDES, sizes, strict=True)]
         belongs = fit(counts)  # [documents, topics]
@@ -60,8 +59,8 @@ class Topics(nn.Module):
         log_p, log_prior = log_words(source), log_topics(belongs)
         self.log_prior.copy_(log_prior)
         self.evidence.copy_(log_p - torch.logsumexp(log_p + log_prior, 1, keepdim=True))
-        # How far a word is above what its overall frequency lets expect, in standard deviations: function words are
-        # expected everywhere. One more in the variance keeps words seen but once down.
+        # How far a word is above the count that its overall frequency predicts, in standard deviations: function words
+        # are expected everywhere. Adding one to the variance keeps words seen only once down.
         expected = target.sum(1, keepdim=True) * target.sum(0) / target.sum().clamp(min=1.0)
         excess = (target - expected) / (expected + 1).sqrt()
         best, words = excess.topk(min(self.words.shape[1], target_vocabulary), dim=0)  # [words, topics]
@@ -83,7 +82,7 @@ def count_words(documents: TokenStore, side: str, vocabulary: int) -> Tensor:
 
 
 def log_words(counts: Tensor) -> Tensor:
-    """log p(word | z), [vocabulary, topics]; a word that no document has is as good as impossible in each alike"""
+    """log p(word | z), [vocabulary, topics]; nearly -inf for words that no document has"""
     smoothed = counts + PRIOR * (counts.sum(1, keepdim=True) > 0)
     return (smoothed / smoothed.sum(0)).clamp(min=1e-30).log()
 

@@ -11,8 +11,8 @@ the source encoder's last layer
 
 and everything after it, the decoder included, stays what it was.
 
-Ours: the special token's embedding belongs to what is added. The authors train all of the model; a frozen base has
-never read this token and could not learn what it means.
+Ours: the special token's embedding belongs to theta_d. The authors train the whole model; a frozen base has never read
+this token and could not learn what it means.
 """
 
 from __future__ import annotations
@@ -24,9 +24,8 @@ import torch
 from torch import Tensor, nn
 
 from docnmt.config import ContextConfig, ModelConfig
-from docnmt.data.context import ContextRule, Ids, Sizes
+from docnmt.data.context import ContextRule, Ids, Ints, Sizes
 from docnmt.data.packing import Contexts, Packed
-from docnmt.data.store import Ints
 from docnmt.model.layers import CrossAttention
 from docnmt.model.transformer import DocumentTransformer, EncoderLayer, Memory
 from docnmt.systems.interface import System
@@ -34,7 +33,7 @@ from docnmt.systems.interface import System
 
 @dataclass(frozen=True)
 class MarkedContext(ContextRule):
-    """The neighbours in one row after the special token; where there are none, it stands alone."""
+    """The neighbours in one row after the special token, which is alone if there are none."""
 
     def join(self, before: Sequence[Ids], after: Sequence[Ids]) -> list[int]:
         row = ContextRule.join(replace(self, max_tokens=self.max_tokens - 1), before, after)
@@ -48,8 +47,7 @@ class MarkedContext(ContextRule):
 
 class VoitaTransformer(DocumentTransformer):
     def __init__(self, model: ModelConfig, context: ContextConfig, source_vocabulary: int, target_vocabulary: int):
-        super().__init__(model, ContextConfig(kind="none"), source_vocabulary, target_vocabulary)
-        self.context_config = context
+        super().__init__(model, context, source_vocabulary, target_vocabulary)
         self.context_mark = nn.Parameter(torch.empty(model.width))  # the embedding of the special token
         nn.init.normal_(self.context_mark, std=model.width**-0.5)
         self.context_last_layer = EncoderLayer(model, None)

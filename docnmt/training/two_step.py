@@ -21,9 +21,8 @@ from docnmt.base.progress import Progress
 from docnmt.config import DecodingConfig, DocumentStepConfig, Recipe
 from docnmt.data.batches import Examples, Stream
 from docnmt.data.context import ContextRule
-from docnmt.data.focus import Choices, Focus, WordDropout
+from docnmt.data.focus import Choices, Focus, SplitPairs, WordDropout
 from docnmt.data.prepare import Prepared, prepare
-from docnmt.data.split_pairs import SplitPairs
 from docnmt.data.store import TokenStore
 from docnmt.data.subwords import BOS, EOS
 from docnmt.document import NO_CONTEXT

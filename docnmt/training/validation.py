@@ -7,8 +7,9 @@ from typing import Any
 
 import torch
 
-from docnmt.data.batches import Examples, in_order, own_parts
+from docnmt.data.batches import Examples, in_order
 from docnmt.data.context import ContextRule
+from docnmt.data.packing import own_parts
 from docnmt.data.store import TokenStore
 from docnmt.decoding.translator import Translator
 from docnmt.document import NO_CONTEXT

@@ -12,8 +12,7 @@ import pytest
 import torch
 
 from docnmt.config import ContextConfig
-from docnmt.data.batches import make_batch
-from docnmt.data.packing import Segments
+from docnmt.data.packing import Segments, make_batch
 from docnmt.model.transformer import Memory
 from tests.builders import BOS, EOS, INTEGRATIONS, SOURCE_WORDS, TARGET_WORDS, make_model, random_sentences, with_end
 

@@ -15,7 +15,7 @@ import pytest
 from docnmt.base.errors import DocnmtError
 from docnmt.decoding.translator import load
 from docnmt.document import Document, ParallelDocument
-from docnmt.interop.importing import import_model
+from docnmt.interop.convert import import_model
 from docnmt.model_folder import quantize_folder
 
 SHARED = Path(os.environ.get("DOCNMT_SHARED") or Path(__file__).parents[3] / "shared")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 import torch
 
-from docnmt.data.batches import pack
 from docnmt.data.context import Neighbours
+from docnmt.data.packing import pack
 from docnmt.decoding.beam import beam_search
 from docnmt.decoding.translator import load
 from docnmt.document import Document
-from docnmt.interop.importing import import_model
+from docnmt.interop.convert import import_model
 from tests.builders import in_target_language, lines
 from tests.marian_folders import OPUS, write_huggingface
 

@@ -7,9 +7,9 @@ import torch
 from torch import nn
 
 from docnmt.config import ContextConfig
-from docnmt.data.batches import make_batch, pack
+from docnmt.data.packing import make_batch, pack
 from docnmt.decoding.beam import beam_search
-from docnmt.interop.marian import as_marian
+from docnmt.interop.huggingface import as_marian
 from docnmt.model.layers import sinusoids
 from docnmt.model.transformer import DocumentTransformer
 from tests.builders import (

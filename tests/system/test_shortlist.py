@@ -72,7 +72,7 @@ def test_what_cannot_be_done_is_said(tiny: Tiny, model, tmp_path):
     subwords("source").save(other / "source.spm")
     assert "has other sub-words" in command("shortlist", model, corpus, "-o", other).err
     assert "no such file" in command("shortlist", model, tmp_path / "nothing.tsv").err
-    assert "'-1' is no whole number" in command("shortlist", model, corpus, "--candidates", "-1").err
+    assert "'-1' is not a whole number" in command("shortlist", model, corpus, "--candidates", "-1").err
     assert "give the recipe alone" in command("shortlist", model, tiny.recipe, corpus).err.lower()
     assert "name one with --dev" in command("shortlist", model, corpus, "--json", tmp_path / "f.json").err.lower()
     empty = tmp_path / "empty.toml"

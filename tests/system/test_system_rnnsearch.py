@@ -58,7 +58,7 @@ def test_the_base_alone_has_no_document_step(tiny, tmp_path):
 def test_a_context_of_the_transformer_is_refused(tiny, tmp_path):
     done = tiny.train(tmp_path, "model.kind=rnnsearch")
     assert done.code == 2
-    assert "'attention' is not there for rnnsearch Use none, hierarchical, cache" in done.message
+    assert "'attention' is not available for rnnsearch Use none, hierarchical, cache" in done.message
 
 
 def test_as_many_lines_out_as_in_and_the_document_decides(talkative):

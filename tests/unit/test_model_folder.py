@@ -72,7 +72,10 @@ def test_sizes_that_the_weights_do_not_have_are_found_before_memory_is_taken(fol
 @pytest.mark.parametrize(
     ("sections", "said"),
     [
-        ({"model": {"kind": "rnnsearch"}, "context": {"kind": "han"}}, "context.kind 'han' is not there for rnnsearch"),
+        (
+            {"model": {"kind": "rnnsearch"}, "context": {"kind": "han"}},
+            "'han' is not available for rnnsearch",
+        ),
         ({"context": {"kind": "atention"}}, "Did you mean 'attention'"),
         ({"decoding": {"length_penalty": 1e300}}, "length_penalty"),
         ({"decoding": {"beam": 0}}, "decoding.beam"),
@@ -102,7 +105,7 @@ def test_what_is_no_regular_file_is_not_read(folder, name, kind, hashed):
         replace_weights(folder, load_file(folder / "weights.safetensors"))
     (folder / name).unlink()
     os.mkfifo(folder / name) if kind == "pipe" else (folder / name).symlink_to("/dev/zero")
-    with pytest.raises(DocnmtError, match=f"{folder}(.|\n)*no regular file"):
+    with pytest.raises(DocnmtError, match=f"{folder}(.|\n)*not a regular file"):
         load_model(folder)
 
 
@@ -110,7 +113,7 @@ def test_weights_of_a_diverged_model(folder):
     weights = load_file(folder / "weights.safetensors")
     weights["decoder.0.attention.output.weight"][0, 0] = float("nan")
     replace_weights(folder, weights)
-    with pytest.raises(DocnmtError, match=r"decoder\.0\.attention\.output\.weight has values that are no numbers"):
+    with pytest.raises(DocnmtError, match=r"decoder\.0\.attention\.output\.weight has values that are not finite"):
         load_model(folder)
 
 

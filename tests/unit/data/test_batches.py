@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docnmt.base.errors import DocnmtError
-from docnmt.data.batches import Examples, Position, Stream, cut_into_batches, epoch_batches, in_order, make_batch, pack
+from docnmt.data.batches import Examples, Position, Stream, cut_into_batches, epoch_batches, in_order
 from docnmt.data.context import ContextRule, HistoryRule
+from docnmt.data.packing import make_batch, pack
 from docnmt.document import ContextSpec, ParallelDocument
 from tests.builders import BOS, EOS, make_store, parallel_documents, subwords
 

@@ -9,7 +9,7 @@ from docnmt.base.errors import DocnmtError
 from docnmt.config import DocumentStepConfig
 from docnmt.data.batches import Examples
 from docnmt.data.context import ContextRule
-from docnmt.data.split_pairs import SHORTEST, SplitPairs
+from docnmt.data.focus import SHORTEST, SplitPairs
 from docnmt.document import ContextSpec
 from docnmt.training.two_step import _split_pairs
 from tests.builders import BOS, EOS, make_store, parallel_documents, subwords

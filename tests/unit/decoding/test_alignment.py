@@ -16,6 +16,7 @@ from docnmt.decoding.alignment import _attention, _words, align
 from docnmt.decoding.translator import Translator
 from docnmt.model.base import TranslationModel
 from docnmt.model.rnnsearch import RNNsearch
+from docnmt.model.states import select
 from docnmt.model_folder import LoadedModel, ModelCard
 from tests.builders import lines, loaded_model, make_model, random_batch, shake, subwords
 
@@ -155,7 +156,7 @@ def test_attention_of_a_recurrent_model_is_that_of_each_step():
     with torch.no_grad():
         annotations = model.encode(batch.source)
         for i, (begin, end) in enumerate(pairwise(ends)):
-            own = annotations.of(torch.tensor([i]))
+            own = select(annotations, torch.tensor([i]))
             s = own.start
             for step, word in enumerate(batch.target_in.tokens[begin:end]):
                 _, weights = model.attend(s, own)

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from docnmt.config import ContextConfig
-from docnmt.data.batches import make_batch, pack
+from docnmt.data.packing import make_batch, pack
 from docnmt.decoding import beam as beam_module
 from docnmt.decoding.beam import Hypothesis, WuRule, beam_search, length_penalty
 from tests.builders import (

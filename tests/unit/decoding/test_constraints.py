@@ -7,7 +7,7 @@ import itertools
 import pytest
 import torch
 
-from docnmt.data.batches import make_batch, pack
+from docnmt.data.packing import make_batch, pack
 from docnmt.decoding.beam import Hypothesis, beam_search, length_penalty
 from docnmt.decoding.constraints import WIDEST, Constraints, Tracker, beam_for
 from docnmt.decoding.phrases import Phrase, Spelling, missing

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from docnmt.data.batches import make_batch, pack
+from docnmt.data.packing import make_batch, pack
 from docnmt.decoding.beam import LONGEST, MarianRule, beam_search
 from tests.builders import BOS, EOS, endless_model, random_sentences, toy_model, with_end
 

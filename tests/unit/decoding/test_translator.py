@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from docnmt.base.errors import DocnmtError
 from docnmt.config import ContextConfig, DecodingConfig
-from docnmt.data.batches import make_batch, pack
 from docnmt.data.context import ContextRule
+from docnmt.data.packing import make_batch, pack
 from docnmt.decoding import translator as translator_module
 from docnmt.decoding.beam import beam_search
 from docnmt.decoding.translator import Options, Translator, load

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import docnmt.engine
-from docnmt.data.batches import pack
+from docnmt.data.packing import pack
 from docnmt.decoding.translator import Translator
 from docnmt.engine import Engine, EngineState
 from docnmt.engine.native import ACTIVATIONS, LANES, MOST_OF_FOUR, accelerator, accelerators, quantize
@@ -167,8 +167,7 @@ def test_all_levels_give_the_same_bits(monkeypatch):
     contexts = pack(random_sentences(9, SOURCE_WORDS, longest=20, seed=4))
     found = []
     for level in INT8:
-        for module in ("engine", "matrices"):
-            monkeypatch.setattr(f"docnmt.engine.{module}.accelerator", lambda level=level: level)
+        monkeypatch.setattr("docnmt.engine.native.accelerator", lambda level=level: level)
         engine = Engine(model, int8=True)
         assert engine.compiled is not None and engine.accelerator is level
         state, words = EngineState(engine, engine.encode(sources, contexts), beam=3), torch.arange(27) % 7

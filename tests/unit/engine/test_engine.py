@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from docnmt.config import ContextConfig
-from docnmt.data.batches import pack
+from docnmt.data.packing import pack
 from docnmt.decoding import terms as binding
 from docnmt.decoding.beam import beam_search
 from docnmt.decoding.terms import Glossary, Term
@@ -18,9 +18,8 @@ from docnmt.decoding.translator import Translator
 from docnmt.decoding.units import in_parallel
 from docnmt.document import Document
 from docnmt.engine import Engine, EngineState
-from docnmt.engine.engine import STEPS as ROOM
-from docnmt.engine.matrices import QuantizedRows, has_int8
-from docnmt.engine.memory import STEPS
+from docnmt.engine.kv_cache import ROOM, STEPS
+from docnmt.engine.layers import QuantizedRows, has_int8
 from docnmt.engine.native import accelerator, dequantize
 from docnmt.model.states import DecoderState
 from tests.builders import (
@@ -139,7 +138,7 @@ def test_an_int8_product_is_off_by_the_rounding_of_its_input_alone():
 
 
 def test_without_the_accelerator_the_rounded_weights_are_multiplied_in_float32(monkeypatch):
-    monkeypatch.setattr("docnmt.engine.matrices.accelerator", lambda: None)
+    monkeypatch.setattr("docnmt.engine.native.accelerator", lambda: None)
     assert not has_int8()
     generator = torch.Generator().manual_seed(1)
     weight, x = torch.randn(48, 64, generator=generator), torch.randn(32, 64, generator=generator)

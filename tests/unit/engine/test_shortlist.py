@@ -13,6 +13,7 @@ from safetensors.numpy import save_file
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.progress import Progress
+from docnmt.cli.model_tools import coverage_table
 from docnmt.data.subwords import Subwords
 from docnmt.engine.shortlist import (
     FILE,
@@ -21,7 +22,6 @@ from docnmt.engine.shortlist import (
     Side,
     TrainingPairs,
     coverage,
-    coverage_table,
     learn_lexicon,
     make_shortlist,
     subwords_key,
@@ -157,7 +157,7 @@ def test_the_table_marks_what_was_written():
 
 
 def test_no_translations_no_coverage(shortlist):
-    with pytest.raises(DocnmtError, match="no translations to look at"):
+    with pytest.raises(DocnmtError, match="has no translations"):
         coverage(shortlist, NO_PAIRS)
 
 

@@ -14,7 +14,7 @@ import torch
 
 from docnmt.base.errors import DocnmtError
 from docnmt.config import ContextConfig, DecodingConfig
-from docnmt.data.batches import make_batch
+from docnmt.data.packing import make_batch
 from docnmt.decoding.translator import Translator
 from docnmt.document import NO_CONTEXT, ContextSpec, Document, ParallelDocument
 from docnmt.evaluation.context_gain import (

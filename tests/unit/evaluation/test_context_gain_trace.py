@@ -9,7 +9,7 @@ import torch
 
 from docnmt.base.errors import DocnmtError
 from docnmt.config import ContextConfig, DecodingConfig
-from docnmt.data.batches import make_batch
+from docnmt.data.packing import make_batch
 from docnmt.decoding.translator import Translator
 from docnmt.evaluation.context_trace import gate_by_layer, traced
 from docnmt.model.layers import join_heads

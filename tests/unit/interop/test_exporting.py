@@ -10,7 +10,7 @@ import torch
 from docnmt.cli import main
 from docnmt.config import ContextConfig, DecodingConfig
 from docnmt.decoding.translator import load
-from docnmt.interop.importing import import_model
+from docnmt.interop.convert import import_model
 from docnmt.model_folder import ModelCard, load_model, save_model, weights_of
 from tests.builders import lines, make_model, subwords
 from tests.marian_folders import write_huggingface, write_marian

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from docnmt.base.errors import DocnmtError
-from docnmt.interop.settings import read_settings, read_vocabulary
+from docnmt.interop.marian import read_settings, read_vocabulary
 
 
 def test_pieces_are_text_whatever_yaml_makes_of_them():
@@ -27,10 +27,10 @@ def test_the_order_of_lines_does_not_matter():
     ("text", "said"),
     [
         ("a: 0\na: 1\n", "line 2: the piece 'a' is there twice"),
-        ("a: 0\nb\n", "line 2: 'b' is no piece"),
-        ("a: 0\nb: x\n", "line 2: 'b: x' is no piece"),
+        ("a: 0\nb\n", "line 2: 'b' is not a piece"),
+        ("a: 0\nb: x\n", "line 2: 'b: x' is not a piece"),
         ("a: 0\nb: 2\n", "1 is missing"),
-        ("a: 0\nb: 0\n", "1 is missing or there twice"),
+        ("a: 0\nb: 0\n", "1 is missing or used twice"),
     ],
 )
 def test_what_is_no_vocabulary_is_told(text, said):
@@ -47,5 +47,5 @@ def test_settings_are_texts_and_lists_of_texts():
 
 @pytest.mark.parametrize("text", ["a: 1\nnothing\n", "a: 1\n  b: 2\n", "- 1\n", "{a: 1}\n"])
 def test_what_is_no_setting_is_told_with_its_line(text):
-    with pytest.raises(DocnmtError, match=r"x.yml, line \d: .* is no setting"):
+    with pytest.raises(DocnmtError, match=r"x.yml, line \d: .* is not a setting"):
         read_settings(text, "x.yml")

@@ -16,7 +16,7 @@ from safetensors.torch import load_file
 from docnmt.base.errors import DocnmtError
 from docnmt.cli import main
 from docnmt.decoding.translator import load
-from docnmt.interop.importing import import_model
+from docnmt.interop.convert import import_model
 from docnmt.model_folder import load_model, weights_of
 from tests.builders import lines
 from tests.marian_folders import joint_vocabulary, write_huggingface, write_marian
@@ -147,7 +147,7 @@ def test_float16_and_a_file_of_torch(folders, copied, tmp_path):
         ({"enc-depth": "1"}, "it has a parameter encoder_l2_"),
         ({"enc-depth": "3"}, "encoder_l3_self_Wq is missing"),
         ({"transformer-dim-ffn": "64"}, "has the shape (48, 32), by the settings (64, 32)"),
-        ({"enc-depth": "two"}, "'two', which is no number"),
+        ({"enc-depth": "two"}, "'two', not a number"),
     ],
 )
 def test_settings_that_cannot_be_represented(folders, tmp_path, changes, said):

@@ -11,11 +11,11 @@ import torch.nn.functional as F
 
 from docnmt.base.errors import DocnmtError
 from docnmt.config import ContextConfig, DecodingConfig, ModelConfig
-from docnmt.data.batches import pack
+from docnmt.data.packing import pack
 from docnmt.data.subwords import NamedSubwords, Vocabulary
 from docnmt.decoding.beam import MarianRule, beam_search
 from docnmt.engine import Engine, EngineState
-from docnmt.engine.matrices import QuantizedRows, has_int8
+from docnmt.engine.layers import QuantizedRows, has_int8
 from docnmt.engine.native import accelerator
 from docnmt.model.base import smoothed_cross_entropy
 from docnmt.model.layers import FeedForward, Residual, sinusoids

@@ -12,7 +12,7 @@ from docnmt.cli import main
 from docnmt.data.subwords import NamedSubwords
 from docnmt.decoding.translator import load
 from docnmt.document import ParallelDocument
-from docnmt.interop.importing import import_model
+from docnmt.interop.convert import import_model
 from docnmt.model.context import is_document_parameter
 from tests.builders import lines, parallel_documents
 from tests.marian_folders import write_huggingface, write_marian

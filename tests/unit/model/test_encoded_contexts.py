@@ -10,8 +10,8 @@ import torch
 
 from docnmt.base.errors import DocnmtError
 from docnmt.config import ContextConfig
-from docnmt.data.batches import make_batch, pack, pack_contexts
 from docnmt.data.context import Before, HistoryRule
+from docnmt.data.packing import make_batch, pack, pack_contexts
 from docnmt.decoding.beam import beam_search
 from docnmt.decoding.translator import Translator
 from docnmt.document import ContextSpec, Document

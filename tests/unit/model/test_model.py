@@ -10,7 +10,7 @@ import torch
 
 from docnmt.base.errors import DocnmtError
 from docnmt.config import ContextConfig, ModelConfig
-from docnmt.data.batches import make_batch
+from docnmt.data.packing import make_batch
 from docnmt.model.context import is_document_parameter, make_connection
 from docnmt.model.transformer import DocumentTransformer
 from tests.builders import (

@@ -7,13 +7,13 @@ import pytest
 import torch
 
 from docnmt.config import ContextConfig
-from docnmt.data.batches import make_batch, pack_contexts
 from docnmt.data.context import Before
-from docnmt.data.packing import Batch
+from docnmt.data.packing import Batch, make_batch, pack_contexts
 from docnmt.data.store import write_store
 from docnmt.document import ParallelDocument
+from docnmt.model.states import DecoderState
 from docnmt.systems import cache as cache_module
-from docnmt.systems.cache import CacheState, CacheTransformer
+from docnmt.systems.cache import CacheTransformer
 from tests.builders import (
     BOS,
     EOS,
@@ -107,7 +107,7 @@ def test_decoding_gives_the_logarithm_of_the_mixture():
     expected = probabilities(model, batch, CONTENTS)
     starts = [0, *batch.target_in.segments.lengths.cumsum(0).tolist()[:-1]]
     with torch.no_grad():
-        state = CacheState(model, model.encode(batch.source, batch.context), 1)
+        state = DecoderState(model, model.encode(batch.source, batch.context), 1)
         found = array(state.logits(torch.full((4,), BOS))).astype(np.float64)
     np.testing.assert_allclose(np.exp(found), [expected[t] for t in starts], rtol=1e-4, atol=1e-7)
 

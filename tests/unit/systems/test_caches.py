@@ -7,9 +7,8 @@ import torch
 
 from docnmt.base.errors import DocnmtError
 from docnmt.config import ContextConfig
-from docnmt.data.batches import pack_contexts
 from docnmt.data.context import Before, MemoryRule
-from docnmt.systems.remembered import owners, remembered_words
+from docnmt.data.packing import pack_contexts
 from tests.builders import BOS, EOS
 from tests.every_system import ALL, document_batch, make_system, plain_batch, rule_of, scores, some_document
 
@@ -23,14 +22,14 @@ def test_words_of_a_history_in_order_without_marks():
         Before([[5, EOS], [EOS], [6, EOS]], [[4, 4, 4], [], [5]]),
     ]
     history = pack_contexts(before, BOS)
-    words, places = remembered_words(history)
+    words, places = history.remembered_words()
     assert words.tolist() == [[-1, 7, 8, 9], [-1, -1, -1, -1], [4, 4, 4, 5]]
     assert torch.equal(history.target.tokens[places][words >= 0], words[words >= 0])
-    assert owners(history).tolist() == [0, 0, 1, 2, 2, 2]
+    assert history.owners.tolist() == [0, 0, 1, 2, 2, 2]
 
 
 def test_no_words_at_all():
-    words, places = remembered_words(pack_contexts([Before([[BOS]], [[]])] * 2, BOS))
+    words, places = pack_contexts([Before([[BOS]], [[]])] * 2, BOS).remembered_words()
     assert words.shape == places.shape == (2, 0)
 
 
@@ -51,7 +50,7 @@ def test_words_that_are_left_out_are_passed_over_and_make_room_for_earlier_ones(
         Before([[5, EOS]], [[10, 4, 11, 12]]),
     ]
     history = pack_contexts(before, BOS)
-    words, places = remembered_words(history, left_out)
+    words, places = history.remembered_words(left_out)
     assert words.tolist() == [[-1, 7, 9], [-1, -1, -1], [10, 11, 12]]
     assert torch.equal(history.target.tokens[places][words >= 0], words[words >= 0])
 

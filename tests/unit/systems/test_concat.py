@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from docnmt.base.errors import DocnmtError
 from docnmt.config import ContextConfig, Recipe
-from docnmt.data.batches import Examples, epoch_batches, make_batch, own_parts
+from docnmt.data.batches import Examples, epoch_batches
 from docnmt.data.context import Neighbours
+from docnmt.data.packing import make_batch, own_parts
 from docnmt.document import NO_CONTEXT, ContextSpec, ParallelDocument
 from docnmt.model.transformer import DocumentTransformer
 from docnmt.systems.concat import SYSTEM, Prefixed, ToOne, ToTwo

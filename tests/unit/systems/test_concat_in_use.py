@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from docnmt.base.errors import DocnmtError
-from docnmt.data.batches import make_batch, pack
+from docnmt.data.packing import make_batch, pack
 from docnmt.decoding.beam import beam_search
 from docnmt.decoding.scoring import Choice
 from docnmt.decoding.translator import Translator

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docnmt.config import ContextConfig
-from docnmt.data.batches import make_batch
 from docnmt.data.context import Before
+from docnmt.data.packing import make_batch
 from docnmt.systems.continuous_cache import ContinuousCacheTransformer, fill_slots
 from tests.builders import BOS, EOS, SOURCE_WORDS, TARGET_WORDS, model_config, random_sentences, shake, with_end
 

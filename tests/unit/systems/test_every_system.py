@@ -32,7 +32,7 @@ def test_of_every_system(check, case):
     [
         (("transformer", "attentoin"), "context.kind: 'attentoin' is not known\n  Did you mean 'attention'?"),
         (("rnn", "none"), "model.kind: 'rnn' is not known"),
-        (("rnnsearch", "attention"), "is not there for rnnsearch\n  Use none, hierarchical, cache."),
+        (("rnnsearch", "attention"), "is not available for rnnsearch\n  Use none, hierarchical, cache."),
     ],
 )
 def test_a_system_that_is_not_there_is_refused(kinds, said):

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from docnmt.config import ContextConfig
-from docnmt.data.batches import make_batch
 from docnmt.data.context import Before, HistoryRule, MemoryRule
+from docnmt.data.packing import make_batch
 from docnmt.systems.han import SYSTEM, HanTransformer
 from tests.builders import (
     BOS,

@@ -9,12 +9,12 @@ import pytest
 import torch
 
 from docnmt.config import ContextConfig
-from docnmt.data.batches import make_batch, pack, pack_contexts
 from docnmt.data.context import Before, HistoryRule
+from docnmt.data.packing import make_batch, pack, pack_contexts
 from docnmt.decoding.beam import beam_search
+from docnmt.model.states import RecurrentState
 from docnmt.systems import system_of
 from docnmt.systems.hierarchical import HierarchicalRNNsearch
-from docnmt.systems.rnnsearch import RecurrentState
 from tests.builders import (
     BOS,
     EOS,

@@ -8,12 +8,11 @@ import torch
 
 from docnmt.base.errors import DocnmtError
 from docnmt.config import ContextConfig, ModelConfig
-from docnmt.data.batches import make_batch, pack
-from docnmt.data.packing import Batch
+from docnmt.data.packing import Batch, make_batch, pack
 from docnmt.decoding.beam import beam_search
 from docnmt.model.rnnsearch import RNNsearch, _Energies, gru_step
+from docnmt.model.states import RecurrentState
 from docnmt.systems import system_of
-from docnmt.systems.rnnsearch import RecurrentState
 from tests.builders import (
     BOS,
     EOS,

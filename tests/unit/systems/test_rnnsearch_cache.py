@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from docnmt.config import ContextConfig
-from docnmt.data.batches import make_batch
 from docnmt.data.context import Before
+from docnmt.data.packing import make_batch
 from docnmt.systems.cache import CacheRNNsearch
 from tests.builders import BOS, EOS, SOURCE_WORDS, TARGET_WORDS, model_config, random_sentences, shake, with_end
 from tests.numpy_rnnsearch import sigmoid, softmax

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from docnmt.data.batches import make_batch, pack_contexts
 from docnmt.data.context import Before
+from docnmt.data.packing import make_batch, pack_contexts
 from docnmt.document import ParallelDocument
 from docnmt.systems import topics as module
 from docnmt.systems.topics import TOPICS, Topics, count_words, fit

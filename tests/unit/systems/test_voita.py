@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from docnmt.config import ContextConfig
-from docnmt.data.batches import pack
 from docnmt.data.context import Neighbours, Sizes
+from docnmt.data.packing import pack
 from docnmt.document import ContextSpec
 from docnmt.systems.voita import MarkedContext, VoitaTransformer
 from tests.builders import BOS, EOS, SOURCE_WORDS, TARGET_WORDS, model_config, random_sentences, shake, with_end

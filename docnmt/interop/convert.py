@@ -1,23 +1,38 @@
-"""`docnmt import`: a model of Marian, in its own layout or Hugging Face's, becomes a model folder."""
+"""`docnmt import` and `docnmt export`: models of Marian and of Hugging Face transformers, in and out.
+
+What goes out of a document model is the sentence model inside: neither program knows a context. Models that were
+imported go out as they came in; one that was trained here goes out if it was trained with Marian's arithmetic.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from docnmt.base.errors import DocnmtError
+from docnmt.base.files import folder_atomically
 from docnmt.config import ContextConfig
-from docnmt.interop.found import HUGGING_FACE, MARIAN, Found
-from docnmt.interop.huggingface import download, is_hub_name, is_huggingface_folder, read_huggingface_folder
-from docnmt.interop.marian_folder import is_own_folder, read_own_folder
+from docnmt.data.subwords import NamedSubwords
+from docnmt.interop.found import HUGGING_FACE, MARIAN, MARIANS, TRANSFORMERS, Found
+from docnmt.interop.huggingface import (
+    download,
+    is_hub_name,
+    is_huggingface_folder,
+    read_huggingface_folder,
+    write_huggingface_folder,
+)
+from docnmt.interop.marian import is_marian_folder, read_marian_folder, write_marian_folder
 from docnmt.model.transformer import DocumentTransformer
-from docnmt.model_folder import ModelCard, save_model
+from docnmt.model_folder import LoadedModel, ModelCard, load_model, save_model, weights_of
 
 _PAIR = re.compile(r"(?:^|.*[^a-zA-Z])([a-z]{2,3})-([a-z]{2,3})")
 
@@ -26,7 +41,7 @@ def import_model(source: str, out: str | Path, kind: str = MARIAN, languages: tu
     """`kind`: whose arithmetic the model is to follow, Marian's or that of Hugging Face transformers."""
     out = Path(out)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise DocnmtError(f"{out}: is there already\n  Give a folder that is not, or remove it.")
+        raise DocnmtError(f"{out}: is there already\n  Name a new folder, or remove it.")
     with _as_folder(source) as folder:
         found = _read(folder, source, kind, languages)
     _check_shapes(found, source)
@@ -38,12 +53,12 @@ def import_model(source: str, out: str | Path, kind: str = MARIAN, languages: tu
 
 
 def _read(folder: Path, source: str, kind: str, languages: tuple[str, str]) -> Found:
-    if is_own_folder(folder):
+    if is_marian_folder(folder):
         if kind == HUGGING_FACE:
             raise DocnmtError(
                 f"{source}: is in Marian's own layout, which transformers does not read\n  Leave out --as huggingface."
             )
-        return read_own_folder(folder, languages[1])
+        return read_marian_folder(folder, languages[1])
     if is_huggingface_folder(folder):
         return read_huggingface_folder(folder, kind, languages[1])
     raise DocnmtError(
@@ -53,7 +68,15 @@ def _read(folder: Path, source: str, kind: str, languages: tuple[str, str]) -> F
 
 
 def _check_shapes(found: Found, source: str) -> None:
-    """The settings and the weights may come from two models."""
+    """The vocabularies, the settings and the weights may come from different models."""
+    tables = found.weights["source_embedding.weight"], found.weights.get("target_embedding.weight")
+    for side, table, subwords in zip(("source", "target"), tables, (found.source, found.target), strict=True):
+        rows = len(tables[0] if table is None else table)
+        if rows != len(subwords):
+            raise DocnmtError(
+                f"{found.file}: the model has {rows:,} {side} words, the vocabulary {len(subwords):,}\n"
+                "  Give the vocabulary that the model was trained with."
+            )
     with torch.device("meta"):
         made = DocumentTransformer(found.model, ContextConfig(kind="none"), len(found.source), len(found.target))
     for name, parameter in made.named_parameters():
@@ -76,9 +99,7 @@ def _as_folder(source: str) -> Iterator[Path]:
     elif is_hub_name(source) and not path.parent.exists():
         yield download(source)
     else:
-        raise DocnmtError(
-            f"{source}: there is no such folder or file\n  Check the path, or write OWNER/NAME of the hub."
-        )
+        raise DocnmtError(f"{source}: no such folder or file\n  Check the path, or write OWNER/NAME of the hub.")
 
 
 def _unpacked(path: Path, folder: Path) -> Path:
@@ -101,3 +122,33 @@ def _languages(found: Found, source: str, given: tuple[str, str]) -> tuple[str, 
     if named is None:
         raise DocnmtError(f"{source}: does not say which languages it translates\n  Give --languages, such as fr-en.")
     return named[1], named[2]
+
+
+def export(folder: str | Path, out: str | Path, to: str) -> None:
+    """`to`: in Marian's own layout, or in that of Hugging Face."""
+    out = Path(out)
+    if out.exists():
+        raise DocnmtError(f"{out}: is there already\n  Name a new folder, or remove it.")
+    loaded = load_model(folder)
+    _check_arithmetic(loaded, folder, to)
+    model = replace(loaded.card.model, output_bias=True)
+    weights = {"softmax.bias": torch.zeros(len(loaded.target))} | weights_of(loaded.model)
+    write = write_marian_folder if to == MARIAN else write_huggingface_folder
+    with folder_atomically(out) as temporary:
+        write(temporary, loaded, model, weights)
+
+
+def _check_arithmetic(loaded: LoadedModel, folder: str | Path, to: str) -> None:
+    model = loaded.card.model
+    if model.kind != "transformer" or loaded.card.context.kind == "concat":
+        raise DocnmtError(
+            f"{folder}: is not a Transformer that reads single sentences\n  Marian runs no other model of docnmt's."
+        )
+
+    def computes_as(settings: Mapping[str, Any]) -> bool:
+        return all(getattr(model, key) == value for key, value in settings.items())
+
+    theirs = to == HUGGING_FACE and computes_as(TRANSFORMERS) and isinstance(loaded.target, NamedSubwords)
+    if not computes_as(MARIANS) and not theirs:
+        wanted = ", ".join(f"model.{key} = {json.dumps(value)}" for key, value in MARIANS.items())
+        raise DocnmtError(f"{folder}: computes what Marian cannot\n  What can be exported is trained with {wanted}.")
