@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import count, pairwise, zip_longest
 from pathlib import Path
 
@@ -159,15 +159,16 @@ def _parallel_lines(
         return
 
 
-def _pair(
-    source: InputFile, target: InputFile, number: int, left: Line, right: Line, document: str, reading: Reading
+def _rows_of_lines(
+    lines: Iterable[tuple[int, str, Line, Line]], source: InputFile, target: InputFile, reading: Reading
 ) -> Iterator[Row]:
-    if isinstance(left, str) and isinstance(right, str) and left.strip() and right.strip():
-        yield Row(document, number, left, (right,))
-    else:
-        yield from rows_of(
-            Side(source.name, document, number, [left]), [Side(target.name, document, number, [right])], reading
-        )
+    """Lines that stand side by side, each with its number and document."""
+    for number, document, left, right in lines:
+        if isinstance(left, str) and isinstance(right, str) and left.strip() and right.strip():
+            yield Row(document, number, left, (right,))
+        else:
+            ours, theirs = Side(source.name, document, number, [left]), Side(target.name, document, number, [right])
+            yield from rows_of(ours, [theirs], reading)
 
 
 def sentence_sides(file: InputFile, reading: Reading) -> Iterator[Side]:
@@ -180,15 +181,19 @@ def sentence_sides(file: InputFile, reading: Reading) -> Iterator[Side]:
 def read_sentences(source: InputFile, target: InputFile, reading: Reading) -> Iterator[Row]:
     """Two parallel files, each pair a document of its own named FILE:LINE; lines blank on both sides are left out."""
     name = Path(source.name).name
-    for number, left, right in _parallel_lines(source, target, reading.limit, reading):
-        if not (_blank(left) and _blank(right)):
-            yield from _pair(source, target, number, left, right, f"{name}:{number}", reading)
+    lines = (
+        (number, f"{name}:{number}", left, right)
+        for number, left, right in _parallel_lines(source, target, reading.limit, reading)
+        if not (_blank(left) and _blank(right))
+    )
+    return _rows_of_lines(lines, source, target, reading)
 
 
 def read_with_ids(source: InputFile, target: InputFile, file: InputFile, reading: Reading) -> Iterator[Row]:
     """Two parallel files and a third with the document id of each line."""
     ids = file.lines(reading.limit)
-    return _rows_with_ids(source, target, file, ids, lambda _: any(not _blank(line) for line in ids), reading)
+    lines = _named_lines(source, target, file, ids, lambda _: any(not _blank(line) for line in ids), reading)
+    return _rows_of_lines(lines, source, target, reading)
 
 
 def read_with_starts(source: InputFile, target: InputFile, file: InputFile, reading: Reading) -> Iterator[Row]:
@@ -200,7 +205,8 @@ def read_with_starts(source: InputFile, target: InputFile, file: InputFile, read
         if start <= before:
             raise _bad_starts(file, f"start {start} after start {before}")
     ids = (f"{source.stem}:{bisect_right(starts, index)}" for index in count())
-    return _rows_with_ids(source, target, file, ids, lambda lines: starts[-1] >= lines, reading)
+    lines = _named_lines(source, target, file, ids, lambda count: starts[-1] >= count, reading)
+    return _rows_of_lines(lines, source, target, reading)
 
 
 def _line_indices(file: InputFile, reading: Reading) -> Iterator[int]:
@@ -218,14 +224,14 @@ def _bad_starts(file: InputFile, problem: str) -> DocnmtError:
     )
 
 
-def _rows_with_ids(
+def _named_lines(
     source: InputFile,
     target: InputFile,
     id_file: InputFile,
     ids: Iterator[Line],
     has_more: Callable[[int], bool],
     reading: Reading,
-) -> Iterator[Row]:
+) -> Iterator[tuple[int, str, Line, Line]]:
     """`has_more` tells, after so many lines, whether documents are named for which there are none."""
     number = 0
     for number, left, right in _parallel_lines(source, target, reading.limit, reading):
@@ -237,7 +243,7 @@ def _rows_with_ids(
         if isinstance(name, Flaw):
             reading.flaw(name, file=id_file.name, line=number)
         elif name.strip():
-            yield from _pair(source, target, number, left, right, name.strip(), reading)
+            yield number, name.strip(), left, right
         # Blank in all three files: a blank line between documents, which the ids make needless.
         elif not (_blank(left) and _blank(right)):
             reading.bad("unknown document", "no document id", file=id_file.name, line=number)

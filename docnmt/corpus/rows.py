@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import IO, NamedTuple, cast
 
@@ -134,31 +135,32 @@ def rows_of(
             return
     located = targets[0] if targets else first
     for position in range(len(first.lines)):
-        texts = _usable(sides, position, reading, position in gaps)
-        if texts:
-            own = texts[1:] if source else texts
-            yield Row(first.id, located.place(position), texts[0] if source else None, tuple(own))
+        texts = [side.lines[position] for side in sides]
+        usable = [text.strip() and text for text in texts if isinstance(text, str)]
+        bad = len(usable) < len(texts) or (reading.want is Want.PAIRS and not all(usable))
+        if bad and position not in gaps:
+            _report(sides, position, reading)
+            if not reading.leaves_gaps:
+                continue
+        if bad:
+            usable = [GAP] * len(sides)
+        own = usable[1:] if source else usable
+        yield Row(first.id, located.place(position), usable[0] if source else None, tuple(own))
 
 
-def _usable(sides: Sequence[Side], position: int, reading: Reading, is_gap: bool) -> list[str]:
-    """The texts at one position of all sides, as they go into a row; none where it is bad and leaves no gap."""
-    gap = [GAP] * len(sides)
-    if is_gap:
-        return gap
-    texts: list[str] = []
-    for side in sides:
-        text = side.lines[position]
+def _report(sides: Sequence[Side], position: int, reading: Reading) -> None:
+    """Says what is wrong with a sentence or its translation, once, at the first side where it shows."""
+    document = sides[0].id
+    texts = [side.lines[position] for side in sides]
+    for side, text in zip(sides, texts, strict=True):
         if isinstance(text, Flaw):
-            reading.flaw(text, file=side.file, document=sides[0].id, line=side.place(position))
-            return gap if reading.leaves_gaps else []
-        texts.append(text.strip() and text)
-    if reading.want is not Want.PAIRS or all(texts):
-        return texts
+            reading.flaw(text, file=side.file, document=document, line=side.place(position))
+            return
+    empty = [isinstance(text, str) and not text.strip() for text in texts]
     sentence = f"sentence {position + 1:,}" if len(sides[0].lines) > 1 else "the sentence"
-    lacks = "has no translation" if texts[0] else "has no source" if texts[1] else "is empty on both sides"
-    side = sides[1] if texts[0] else sides[0]
-    reading.bad("empty side", f"{sentence} {lacks}", file=side.file, document=sides[0].id, line=side.place(position))
-    return gap if reading.leaves_gaps else []
+    lacks = "is empty on both sides" if all(empty) else "has no source" if empty[0] else "has no translation"
+    side = sides[empty.index(True)]
+    reading.bad("empty side", f"{sentence} {lacks}", file=side.file, document=document, line=side.place(position))
 
 
 def rows_at(line: int, document: str, pairs: Sequence[Sequence[Line]], file: str, reading: Reading) -> Iterator[Row]:
@@ -191,7 +193,7 @@ def unique_documents(rows: Iterable[Row], file: str, reading: Reading) -> Iterat
 
 def translated_documents(rows: Iterable[Row]) -> Iterator[Row]:
     """The rows, without those of documents that are nothing but gaps."""
-    for _, own in groupby(rows, key=lambda row: row.document):
+    for _, own in groupby(rows, key=itemgetter(0)):
         document = list(own)
         if any(row.source for row in document):
             yield from document
@@ -199,9 +201,10 @@ def translated_documents(rows: Iterable[Row]) -> Iterator[Row]:
 
 def documents_of(rows: Iterable[Row]) -> Iterator[ParallelDocument]:
     """Consecutive rows of one id are a document. Of a source alone, the target side is empty."""
-    for name, own in groupby(rows, key=lambda row: row.document):
-        pairs = [(row.source or GAP, row.targets[0] if row.targets else GAP) for row in own]
-        yield ParallelDocument(name, *map(tuple, zip(*pairs, strict=True)))
+    for name, own in groupby(rows, key=itemgetter(0)):
+        document = list(own)
+        sources = tuple([row.source or GAP for row in document])
+        yield ParallelDocument(name, sources, tuple([row.targets[0] if row.targets else GAP for row in document]))
 
 
 # ---- Writing parallel documents ----

@@ -27,7 +27,7 @@ def _read_columns(file: InputFile, reading: Reading, separator: str) -> Iterator
         columns = (line.text if isinstance(line, Flaw) else line).split(separator)
         if strip:
             columns = [column.strip() for column in columns]
-        document = columns[0] if columns[1:] else ""
+        document = columns[0] if len(columns) > 1 else ""
         if isinstance(line, Flaw):
             reading.flaw(line, file=file.name, document=document, line=number)
         elif len(columns) not in allowed:
@@ -37,18 +37,18 @@ def _read_columns(file: InputFile, reading: Reading, separator: str) -> Iterator
             reading.bad("bad columns", problem, file=file.name, document=document, line=number)
         elif not document.strip():
             reading.bad("unknown document", "no document id", file=file.name, line=number)
-        elif reading.want is Want.SOURCE:
-            yield Row(document, number, columns[1].strip() and columns[1], ())
-            continue
-        elif reading.for_scoring:
-            allowed = [len(columns)]
-            yield Row(document, number, columns[1] if len(columns) == 3 else None, (columns[-1],))
-            continue
-        elif columns[1].strip() and columns[2].strip():  # nearly all rows: the rest is slower
-            yield Row(document, number, columns[1], (columns[2],))
-            continue
         else:
-            yield from rows_at(number, document, [[column.strip() for column in columns[1:]]], file.name, reading)
+            if reading.want is Want.PAIRS:
+                if columns[1].strip() and columns[2].strip():
+                    yield Row(document, number, columns[1], (columns[2],))
+                else:
+                    pair = [column.strip() for column in columns[1:]]
+                    yield from rows_at(number, document, [pair], file.name, reading)
+            elif reading.want is Want.SOURCE:
+                yield Row(document, number, columns[1].strip() and columns[1], ())
+            else:
+                allowed = [len(columns)]
+                yield Row(document, number, columns[1] if len(columns) == 3 else None, (columns[-1],))
             continue
         if reading.leaves_gaps and document.strip():
             yield Row(document, number, GAP, (GAP,))
