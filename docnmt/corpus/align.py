@@ -38,8 +38,8 @@ from docnmt.text.sentences import split
 
 _LARGEST = 4_000  # sentences of a chapter
 _SPREAD = 0.15  # standard deviation of the logarithm of two chapters' lengths
-# What it costs to take two chapters for one, or to leave one out. As that is dear, chapters are paired one by one
-# unless others fit far better; whether they are each other's translation, their sentences tell.
+# The cost of joining two chapters, or of leaving one out. It is high, so chapters are paired one to one unless another
+# pairing fits far better; whether they really are translations is decided by their sentences.
 _JOINED, _ALONE = -4.0, -6.0
 
 Chapter = list[str]  # its sentences
@@ -81,8 +81,8 @@ def align_chapters(source: list[Chapter], target: list[Chapter]) -> list[Chapter
 
 
 def _shared_words(source: list[Chapter], target: list[Chapter]) -> Matrix:
-    """For each pair of chapters how much more they share than either does with others: words that begin alike, the
-    fewer chapters have them the more they count."""
+    """For each pair of chapters: how many more words that begin alike they share than either does with other chapters.
+    Rare words count more."""
     keys = [[_keys(chapter) for chapter in side] for side in (source, target)]
     often = Counter(key for side in keys for words in side for key in words)
     places = {key: place for place, key in enumerate(often)}
@@ -111,11 +111,14 @@ _HEADING = re.compile(
     r"scene|épilogue|epilogue|prologue|préface|preface)\b.{0,80}|[ivxlc]{1,8}|\d{1,3}|第.{1,8}[章回节部卷].{0,40})\W*",
     re.IGNORECASE,
 )
-_ROUNDS = 3  # of learning words and aligning again
-_COGNATES, _LEARNT = 0.1, 0.5  # the share of words explained: by cognates, by a table learnt from very many sentences
+_ROUNDS = 3  # of learning a word table and aligning again
+_COGNATES, _LEARNT = (
+    0.1,
+    0.5,
+)  # the share of words that cognates explain, and that a table from very many sentences explains
 _MANY = 1_000  # sentences from which half of that is learnt
-_ENOUGH = 0.35  # of a chapter's sentences have to find their translation, or it is refused
-_FITS = 0.1  # nats a word by which a pair has to be more probable as a translation
+_ENOUGH = 0.35  # the share of its sentences that must be aligned for a chapter to be accepted
+_FITS = 0.1  # nats per word by which a pair must be more probable as a translation than by chance
 
 
 @dataclass(frozen=True)
@@ -124,17 +127,17 @@ class AlignedChapter:
     source: Chapter
     target: Chapter
     beads: list[Bead]
-    fits: list[float]  # nats a word, of each bead; 0 for what was left out
+    fits: list[float]  # of each bead, in nats per word; 0 for what was left out
 
     @property
     def share(self) -> float:
-        """Of the source sentences, that are in beads which fit."""
+        """The share of source sentences in beads that fit."""
         pairs = zip(self.beads, self.fits, strict=True)
         good = sum(len(bead.source) for bead, value in pairs if bead.target and value > _FITS)
         return good / max(1, len(self.source))
 
     def document(self, name: str) -> ParallelDocument:
-        """What was left out, on either side, is a gap."""
+        """The aligned sentences; what was left out, on either side, is a gap."""
         sources, targets = [], []
         for bead in self.beads:
             paired = bool(bead.source and bead.target)
@@ -191,8 +194,8 @@ def _align(
 
 
 def _learnt(aligned: Sequence[AlignedChapter]) -> list[WordTable]:
-    """Two word tables, each from the beads that the other is to score: what a table was learnt from it explains too
-    well, and two books that have nothing to do with each other would seem to fit."""
+    """Two word tables, each learnt from the beads that the other will score. A table explains its own training data too
+    well: two unrelated books would seem to fit."""
     parts: list[list[tuple[list[str], list[str]]]] = [[], []]
     for chapter in aligned:
         for bead in chapter.beads:
@@ -204,7 +207,7 @@ def _learnt(aligned: Sequence[AlignedChapter]) -> list[WordTable]:
 
 
 def _words_and_cognates(table: WordTable, source: Sequence[str], target: Sequence[str]) -> Matrix:
-    """Names that a table has not learnt are still seen to be alike."""
+    """Names that are not in the table are still recognised as cognates."""
     return np.maximum(table.matrix(source, target)[1:], cognates(source, target))
 
 
@@ -224,7 +227,7 @@ def good_chapters(aligned: Sequence[AlignedChapter], names: tuple[str, str]) -> 
 def alignment_table(
     source: list[Chapter], target: list[Chapter], aligned: Sequence[AlignedChapter], good: Sequence[AlignedChapter]
 ) -> Table:
-    """A row a chapter: its sentences, what became of them, and whether it was taken."""
+    """A row per chapter: its sentences, how many were aligned, and whether it was accepted."""
     headings = ("chapter", "source", "target", "pairs", "left out", "fit")
     table = Table("Aligned chapters", [Column(name, text=name == "chapter") for name in headings])
     for chapter in aligned:

@@ -17,8 +17,8 @@ from docnmt.text.scripts import CJK
 
 # ---- The best way through two texts side by side, by dynamic programming ----
 
-# A bead is what belongs together: one sentence and its translation, one and two, or a sentence that has none. (The
-# word is Brown et al.'s, 1991.)
+# A bead (Brown et al. 1991) groups sentences that belong together: one and its translation, one and two, or one that
+# has no translation.
 
 Matrix = NDArray[np.float64]
 Shape = tuple[int, int]  # how many sentences of each side
@@ -44,13 +44,13 @@ def best_beads(scores: Mapping[Shape, Matrix], skip: tuple[float, float], size: 
         for (a, b), values in scores.items():
             if i >= a and m >= b:
                 row[b:] = np.maximum(row[b:], best[i - a, : m + 1 - b] + values[i - a])
-        # Any number of target sentences may be left out after that: the best of all places before.
+        # After that any number of target sentences may be skipped: take the best of all earlier positions.
         best[i] = skipped + np.maximum.accumulate(row - skipped)
     return _trace(best, scores, skip)
 
 
 def _trace(best: Matrix, scores: Mapping[Shape, Matrix], skip: tuple[float, float]) -> list[Bead]:
-    """Back from the end: at each place the step that gave its score."""
+    """Backtracks from the end: at each position, the step that gave its score."""
     i, j = best.shape[0] - 1, best.shape[1] - 1
     found = []
     while i or j:
@@ -77,7 +77,7 @@ def _trace(best: Matrix, scores: Mapping[Shape, Matrix], skip: tuple[float, floa
 PRIORS: dict[Shape, float] = {(1, 1): 0.87, (1, 2): 0.045, (2, 1): 0.045, (2, 2): 0.01, (1, 3): 0.01, (3, 1): 0.01}
 SKIP = 0.005
 _SPREAD = 6.8  # variance of the target's length for each character of the source (Gale and Church)
-_LONGEST = 3_000  # words of a chapter that are looked at: the others are too rare to tell anything
+_LONGEST = 3_000  # words per chapter; the others are too rare to help
 _WORD = re.compile(rf"[{CJK}]|[^\W_]+")
 
 # Source words [sentences' words], target words -> p(target | source), [source words, target words].
@@ -96,13 +96,13 @@ def cognates(source: Sequence[str], target: Sequence[str]) -> Matrix:
 
 
 def cognate_key(word: str) -> str:
-    """What is compared of a word; "" for short ones, which tell nothing."""
+    """The part of a word that is compared; "" for short words, which are too ambiguous."""
     plain = "".join(c for c in unicodedata.normalize("NFKD", word) if not unicodedata.combining(c))
     return plain if plain.isdigit() else plain[:5] if len(plain) > 3 else ""
 
 
 class ChapterScores:
-    """All scores of beads of a chapter."""
+    """The scores of all possible beads of a chapter."""
 
     def __init__(self, source: Sequence[str], target: Sequence[str], frequencies: Counter[str], ratio: float):
         """`frequencies` of the target's words in the book; `ratio` of the target's length to the source's."""
@@ -123,7 +123,7 @@ class ChapterScores:
         for number, table in enumerate(tables):
             rows = folds == number
             known[rows] = source[rows] @ table(*self._vocabularies)
-        sizes = source.sum(axis=1) + 1  # a word more: that which translates nothing
+        sizes = source.sum(axis=1) + 1  # plus the empty word, which target words without a source translate
         found: dict[Shape, Matrix] = {}
         for a in sorted({shape[0] for shape in PRIORS}):
             if len(source) < a:
@@ -135,7 +135,7 @@ class ChapterScores:
         return found
 
     def words_in(self, targets: range) -> float:
-        """How many words of target sentences are looked at."""
+        """How many words of the target sentences are in the vocabulary."""
         return float(self._bags[1][targets.start : targets.stop].sum())
 
     def _length_scores(self, a: int, b: int) -> Matrix:
@@ -145,7 +145,7 @@ class ChapterScores:
 
 
 def fold(sentences: NDArray[np.int64], folds: int, run: int = 25) -> NDArray[np.int64]:
-    """Which of the word tables a source sentence is scored with: that which was not learnt from it."""
+    """Which of the word tables scores a source sentence: the one that was not learnt from it."""
     return (sentences // run) % folds
 
 
@@ -165,14 +165,14 @@ def _bags(sentences: Sequence[Sequence[str]], vocabulary: Sequence[str]) -> Matr
 
 
 def sums(rows: Matrix, count: int) -> Matrix:
-    """Sums of `count` rows after one another."""
+    """The sums of each `count` consecutive rows."""
     return sum((rows[k : len(rows) - count + 1 + k] for k in range(1, count)), rows[: len(rows) - count + 1])
 
 
 # ---- Which word translates which: the word table of IBM Model 1 (Brown et al. 1993) ----
 
 Words = Sequence[str]
-NOTHING = ""  # the source word of target words that translate none
+NOTHING = ""  # the empty source word, which target words without a source translate
 
 
 class WordTable:
@@ -216,7 +216,7 @@ class WordTable:
         return np.where(seen, self._values[places], 0.0)
 
     def _scattered(self, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> Matrix:
-        """The same for many words, which are different ones: all that is known of them, put in its place."""
+        """The same for many distinct words: scatters all known probabilities instead of looking up every pair."""
         places = [np.full(size + 1, -1) for size in (len(self._sources), self._width)]
         for side, words in zip(places, (rows, columns), strict=True):
             side[words] = np.arange(len(words))
@@ -229,7 +229,7 @@ class WordTable:
 
 
 class WordAligner:
-    """Links that both directions of translation find best: few of them, and those mostly right."""
+    """Links that are the best in both directions: few, but mostly right."""
 
     def __init__(self, pairs: Sequence[tuple[Words, Words]]):
         self._there = WordTable(pairs)

@@ -19,8 +19,8 @@ from docnmt.text.scripts import script_of
 
 # ---- What filters look at in a text: its size, its scripts, its letters and its numbers ----
 
-CHARACTERS_A_WORD = 1.7  # of Chinese and its like, to a word of English
-SHORT = 8  # words: below, two sides differ in length for many good reasons
+CHARACTERS_A_WORD = 1.7  # in Chinese and similar scripts, for each English word
+SHORT = 8  # words: shorter sentences often differ in length for good reasons
 
 _NUMBER = re.compile(r"\d+")
 _THOUSANDS = re.compile(r"(?<=\d)[.,'’\u00a0\u2009\u202f ](?=\d{3}(?!\d))")
@@ -29,7 +29,7 @@ _WORDS = re.compile(rf"{UNSPACED.pattern}|[^\W\d_]+")
 
 
 def size(text: str) -> float:
-    """Words, such that those of languages with and without spaces can be compared."""
+    """The number of words, comparable between languages with and without spaces."""
     if text.isascii():
         return len(text.split())
     unspaced = len(UNSPACED.findall(text))
@@ -56,11 +56,11 @@ def word_key(text: str) -> tuple[str, ...]:
 
 # ---- The filters for a sentence pair ----
 
-# Each says True of a pair that is to go, and looks at nothing but that pair.
+# Each returns True for a pair to be removed, and sees only that pair.
 
 Filter = Callable[[str, str], bool]
 
-# In the order in which they are asked: a pair is counted under the first one that it fails.
+# In the order in which they run: a pair is counted under the first filter that it fails.
 EXPLAINED = {
     "garbage": "control or private characters, signs of a broken encoding, or too few letters",
     "markup": "tags or entities of HTML left in the text",
@@ -83,19 +83,19 @@ _MARKUP = re.compile(
 )
 _FEWEST_LETTERS = 0.5
 _SMALL = 12  # numbers up to here are often written as words
-_SHARED = 0.75  # of the words on both sides: a copy with a word or two changed
-_FOREIGN = 4  # words in other letters that any text may have: names
+_SHARED = 0.75  # the share of equal words from which a target is a copy with a word or two changed
+_FOREIGN = 4  # words in another script, such as names, that any text may have
 
 
 @dataclass(frozen=True)
 class Limits:
     words: int = 200  # a side
     ratio: float = 4.0
-    repeats: int = 5  # of a pair with fewer than four words; longer ones may stand in a corpus once
+    repeats: int = 5  # of a pair with fewer than four words; longer pairs are kept once
 
 
 def pair_filters(languages: tuple[str, str], limits: Limits) -> dict[str, Filter]:
-    """All of them by name. Scripts are checked where the languages are known."""
+    """All filters by name. Scripts are checked if the languages are known."""
     found: dict[str, Filter] = {
         "garbage": _garbage,
         "markup": _markup,
@@ -153,7 +153,7 @@ def _numbers_disagree(source: str, target: str) -> bool:
 
 
 def read_all(corpora: Iterable[CorpusFiles], languages: tuple[str, str], on_bad: OnBad) -> Iterator[ParallelDocument]:
-    """The documents of all corpora. An id that an earlier corpus has, too, gets the corpus's name before it."""
+    """The documents of all corpora. An id that an earlier corpus also has is prefixed with the name of its corpus."""
     seen: set[str] = set()
     for corpus in corpora:
         for document in read_corpus(corpus, languages=languages, on_bad=on_bad):
@@ -166,15 +166,15 @@ def read_all(corpora: Iterable[CorpusFiles], languages: tuple[str, str], on_bad:
 
 # ---- Running the filters over documents ----
 
-# A pair that goes leaves a gap, so what stood apart never becomes neighbours.
+# A removed pair leaves a gap, so that sentences that were apart do not become neighbours.
 
 EXAMPLES = 3
-SHORT_PAIR = 4  # words: labels and titles, which a corpus may well repeat
+SHORT_PAIR = 4  # words: labels and titles, which may well repeat in a corpus
 
 
 @dataclass(frozen=True)
 class Removed:
-    """A pair that went."""
+    """A removed pair."""
 
     document: str
     position: int
@@ -184,7 +184,7 @@ class Removed:
 
 @dataclass
 class Counts:
-    """What came in, what went and why, and what is left."""
+    """How much was read, what was removed and why, and how much is left."""
 
     documents: int = 0
     pairs: int = 0
@@ -196,7 +196,7 @@ class Counts:
 
 
 class Cleaner:
-    """Filters documents as they come; it remembers hashes of what it let through, to find repetitions."""
+    """Filters a stream of documents, and remembers hashes of pairs and documents to find repetitions."""
 
     def __init__(
         self, languages: tuple[str, str] = ("", ""), limits: Limits | None = None, without: Iterable[str] = ()
@@ -213,7 +213,7 @@ class Cleaner:
         self._documents: set[bytes] = set()
 
     def clean(self, documents: Iterable[ParallelDocument]) -> Iterator[ParallelDocument]:
-        """Documents of which something is left, with gaps in the place of what went."""
+        """The documents that still have pairs, with gaps in place of removed ones."""
         counts = self.counts
         for document in documents:
             filled = document.filled
@@ -251,7 +251,7 @@ class Cleaner:
 
 
 def with_gaps(document: ParallelDocument, kept: Container[int]) -> ParallelDocument:
-    """A document of which only the pairs at these positions are left."""
+    """The document with only the pairs at these positions; the others become gaps."""
     sides = document.source, document.target
     source, target = (tuple(text if i in kept else GAP for i, text in enumerate(side)) for side in sides)
     return ParallelDocument(document.id, source, target)

@@ -29,7 +29,7 @@ _UNSPACED_PUNCTUATION = re.compile(f"[{scripts.CJK_PUNCTUATION}]")
 
 
 def count_words(sentence: str) -> int:
-    """Words between spaces; in scripts without spaces every character counts, their punctuation aside."""
+    """Words separated by spaces; in scripts without spaces every character except punctuation counts."""
     if sentence.isascii():
         return len(sentence.split())
     rest, characters = UNSPACED.subn(" ", sentence)
@@ -74,13 +74,13 @@ class Example:
 class Inspection:
     documents: int
     sentences: int
-    gaps: int  # places in documents whose sentences are not there
+    gaps: int  # positions in documents without a sentence pair
     source_words: int
     target_words: int
     source_lengths: Lengths
     target_lengths: Lengths
     document_lengths: Lengths
-    repeated_pairs: int  # pairs that stood in the corpus before, word for word
+    repeated_pairs: int  # pairs that occurred earlier in the corpus, word for word
     repeated_sources: int
     context: ContextSpec
     with_context: float  # share of sentences with at least one context sentence
@@ -92,7 +92,7 @@ class Inspection:
 
 
 def text_hash(text: str) -> bytes:
-    """What texts are remembered by; two different ones out of millions hardly ever share it."""
+    """A short hash; among millions of texts two different ones hardly ever share it."""
     return blake2b(text.encode(), digest_size=8).digest()
 
 
@@ -233,12 +233,12 @@ def sizes_table(found: Mapping[str, Inspection]) -> Table:
     return table
 
 
-# ---- Beside the paper's corpora: who follows its recipes sees where the data differs ----
+# ---- Comparison with the paper's corpora, to see where data obtained for its recipes differs ----
 
 
 @dataclass(frozen=True)
 class Expected:
-    """As the paper prints it, so that a figure counts as the same if it would be printed so."""
+    """Figures as the paper prints them: a figure agrees if it would be printed the same way."""
 
     documents: str
     pairs: str
@@ -254,7 +254,7 @@ PAPER: dict[str, dict[str, Expected]] = {
         "test": Expected("11", "1,664"),
     },
 }
-# What can be asked of one corpus: its name, and a part where it is not the training documents.
+# The names for a single corpus: the language pair, and the part unless it is the training documents.
 NAMES = {
     pair if part == "documents" else f"{pair}-{part.replace(' and ', '-')}": expected
     for pair, parts in PAPER.items()
@@ -268,13 +268,13 @@ def expected_of(name: str) -> Expected:
 
 
 def agrees(found: float, printed: str) -> bool:
-    """Whether a figure, rounded to the digits that are printed, is the printed one."""
+    """Whether a figure, rounded to as many digits as are printed, is the printed one."""
     number, unit = _parsed(printed)
     return abs(found - number) <= unit / 2
 
 
 def _parsed(printed: str) -> tuple[float, float]:
-    """The number, and what its last digit that says something counts: 940K is a multiple of ten thousand."""
+    """The number, and the unit of its last significant digit: ten thousand for 940K."""
     digits = printed.removesuffix("K").replace(",", "")
     if "." in digits:
         return float(digits), 10.0 ** -len(digits.partition(".")[2])
@@ -284,7 +284,7 @@ def _parsed(printed: str) -> tuple[float, float]:
 
 
 def comparison(found: Mapping[str, Inspection], expected: Mapping[str, Expected]) -> Table:
-    """Each figure beside the paper's."""
+    """Each figure next to the paper's."""
     columns = (Column("corpus", text=True), Column("figure", text=True), Column("here"), Column("paper", paper=True))
     table = Table("Beside the paper's data", (*columns, Column("", text=True)))
     for part, wanted in expected.items():

@@ -82,7 +82,7 @@ def _file_pair(
     source: Path, target: Path, links: dict[str, list[_Link]], encoding: str, seen: set[str], reading: Reading
 ) -> Iterator[Row]:
     sources, targets = (_sides(path, encoding, reading) for path in (source, target))
-    if len(sources) == len(targets) == 1:  # one document a file: its id may be told on one side alone
+    if len(sources) == len(targets) == 1:  # one document per file: its id may be given on one side only
         targets[0].id = sources[0].id
     for ours, theirs in paired_by_id(sources, targets, reading):
         if not is_new(ours, seen, reading):
@@ -137,14 +137,14 @@ def _tdf(file: InputFile, reading: Reading) -> Iterator[Side]:
         yield side
 
 
-# ---- which segments belong together ----
+# ---- Which segments belong together ----
 
-# Segments by language, as numbers from 1; none in a language: nothing there corresponds.
+# The segments of each language, numbered from 1; an empty list means that this language has no counterpart.
 _Link = dict[str, list[int]]
 
 
 def _links(path: Path, reading: Reading) -> dict[str, list[_Link]]:
-    """By document."""
+    """The links of each document."""
     links: dict[str, list[_Link]] = {}
     document = ""
     with InputFile(str(path)) as file:
@@ -164,7 +164,7 @@ def _links(path: Path, reading: Reading) -> dict[str, list[_Link]]:
 
 
 def _joined(source: Side, target: Side, links: list[_Link]) -> list[Side]:
-    """Both sides with a line a link: several segments become one, and what has no counterpart leaves a gap."""
+    """Both sides with a line per link: several segments are joined, and what has no counterpart leaves a gap."""
     names = {name for link in links for name in link}
     others = sorted(names - {"english"}) or ["chinese"]
     languages = others[0], "english" if "english" in names else others[-1]  # English is the target of these releases
@@ -183,11 +183,11 @@ def _one_line(lines: list[Line]) -> Line:
     return flaw or " ".join(str(line) for line in lines)
 
 
-# ---- encodings ----
+# ---- Encodings ----
 
 
 def detect_encoding(path: Path) -> str:
-    """Of the Chinese encodings the one in which a file reads most like Chinese; none where it is UTF-8 or ASCII."""
+    """The Chinese encoding in which a file reads most like Chinese; "" if it is UTF-8 or ASCII."""
     with InputFile(str(path)) as file:
         data = file.content()
     try:
@@ -200,7 +200,7 @@ def detect_encoding(path: Path) -> str:
 
 
 def _likeness(text: str) -> float:
-    """The share of common characters among all that are not ASCII; each that is none counts against it."""
+    """The share of common characters among those outside ASCII; undecodable ones count against it."""
     foreign = [character for character in text if ord(character) > 127]
     common = sum(character in _COMMON for character in foreign) - 2 * foreign.count("\ufffd")
     return common / max(1, len(foreign))

@@ -1,4 +1,4 @@
-"""Tagged files: their tags, and the text of the elements that are asked for.
+"""Tagged files: their tags, and the text of the elements asked for.
 
 Such files are rarely well-formed (tags in any case, attributes without quotes, bare `&`, stray control characters),
 so they are not given to an XML parser: a small tokenizer takes tags and text as they come. It expands no entities but
@@ -15,10 +15,10 @@ from typing import NamedTuple
 from docnmt.base.lines import InputFile, Line, find_flaw
 from docnmt.corpus.rows import Reading
 
-# No honest tag, comment or declaration is longer.
+# No real tag, comment or declaration is longer.
 MAX_TAG = 1 << 20
 
-# What comes next in a text; no match: it is cut off too early to tell.
+# The next token of a text; no match means that more of the text is needed to tell.
 _TOKEN = re.compile(
     r"""
     (?P<text>[^<]+)
@@ -28,7 +28,7 @@ _TOKEN = re.compile(
     | <![a-z][^>[]*[>[]  # a declaration, as far as the [ of an inner subset: those in it are seen one by one
     | <\?[^>]*>          # SGML has no second question mark
     | <(?P<closing>/?)(?P<name>[a-z][^\s/<>"']*+)
-      # A quote that is not closed before the next tag is a stray one and stands for itself.
+      # A quote that is not closed before the next tag is an ordinary character.
       (?P<rest>(?:"[^"<]*+"|'[^'<]*+'|[^<>"']|"(?=[^"<]*<)|'(?=[^'<]*<))*+)>
     | (?P<bare><)(?!/?\Z|!.{0,6}\Z|!--|!\[CDATA\[|![a-z]|\?|/?[a-z][^<]*\Z)
     """,
@@ -56,7 +56,7 @@ class TokenError(Exception):
 
 
 def decode_references(text: str) -> str:
-    """`&amp;` and the like as characters; what is no known reference stays as it is."""
+    """Decodes `&amp;` and the like; unknown references stay as they are."""
     return _REFERENCE.sub(_decoded, text) if "&" in text else text
 
 
@@ -65,7 +65,7 @@ def _decoded(reference: re.Match[str]) -> str:
     if not name.startswith("#"):
         return html.unescape(reference[0])
     code = int(name[2:], 16) if name[1] in "xX" else int(name[1:])
-    # A control character spelt out must be found as one later; html.unescape would drop it in silence.
+    # Control characters are kept, to be reported later; html.unescape would silently drop them.
     return chr(code) if code <= 0x10FFFF else "\ufffd"
 
 

@@ -31,7 +31,7 @@ _DOCUMENT_PROPERTIES = ("x-document", "document")
 
 @dataclass(slots=True)
 class _TmxUnit:
-    """A `<tu>`: the document it belongs to, if told, and its texts with their languages, in the order of the file."""
+    """A `<tu>`: its document, if it names one, and its texts with their languages, in file order."""
 
     line: int
     document: str = ""
@@ -63,12 +63,12 @@ def _tmx_units(file: InputFile, reading: Reading) -> Iterator[_TmxUnit]:
 
 
 def read_tmx(file: InputFile, reading: Reading) -> Iterator[Row]:
-    """Languages are found by name where told, otherwise the first two of each unit are taken."""
+    """Sides are found by language if the languages are known; otherwise the first two texts of a unit are used."""
     undivided = 0
     for unit in _tmx_units(file, reading):
         document = unit.document or (f"{file.stem}:{unit.line}" if reading.sentence_level else file.stem)
         if not unit.document and not reading.sentence_level:
-            # Units that name no document are taken, in order, for the text of one.
+            # Units that name no document are read as one document, in order.
             undivided += 1
             if undivided > MAX_UNDIVIDED:
                 raise no_boundaries(file.name, undivided)
@@ -98,7 +98,7 @@ class _XliffUnit:
 
 @dataclass(frozen=True, slots=True)
 class _XliffFile:
-    """A `<file>`: its document and languages, as far as they are told."""
+    """A `<file>`: its document, and its languages if it names them."""
 
     line: int
     document: str
@@ -149,7 +149,7 @@ def _xliff_units(file: InputFile, reading: Reading) -> Iterator[tuple[_XliffFile
 
 
 def _sides_in_order(here: _XliffFile, file: InputFile, reading: Reading) -> tuple[str, ...]:
-    """Which side is the source and which the target; none where the languages are others than those wanted."""
+    """Which side is the source and which the target; empty if the languages are not the wanted ones."""
     wanted = reading.languages
     if reading.for_scoring or (same_language(here.source, wanted[0]) and same_language(here.target, wanted[1])):
         return "source", "target"
@@ -183,7 +183,7 @@ def read_xliff(file: InputFile, reading: Reading) -> Iterator[Row]:
 
 
 def _message_pair(source: str, target: str, counts: bool) -> Pair:
-    """A message and its translation, each in one line; one that does not count is a gap."""
+    """A message and its translation, each on one line; a gap if it does not count."""
     return (" ".join(source.split()), " ".join(target.split())) if counts else (GAP, GAP)
 
 
@@ -208,7 +208,7 @@ def read_po(file: InputFile, reading: Reading) -> Iterator[Row]:
             continue
         finished = entry.translated or reading.want is Want.TRANSLATIONS
         if reading.for_scoring:
-            document = f"{file.stem}:1"  # as what has no name is numbered: it is compared with files of other names
+            document = f"{file.stem}:1"  # a number, not a name: it is compared with files that have other names
             pairs = [_message_pair(*pair, finished) for pair in _messages(entry, forms)]
         else:
             document = f"{file.stem}:{entry.line}" if reading.sentence_level else file.stem

@@ -1,4 +1,4 @@
-"""The same file in two languages (two subtitles, two pages, two manuals) as a parallel document."""
+"""The same file in two languages (subtitles, web pages, manuals) as a parallel document."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from docnmt.documents.segment import FileText, Segment, kind_of, read_document
 from docnmt.documents.subtitles import Subtitles
 from docnmt.text.sentences import split
 
-# ---- A text and its translation, sentence by sentence where both have as many ----
+# ---- A text and its translation, sentence by sentence if both have the same number of sentences ----
 
 Pair = tuple[str, str]
 
 
 def sentence_pairs(source: str, target: str, languages: tuple[str, str]) -> list[Pair]:
-    """The pairs of sentences; the whole as one pair where the two sides are not divided alike."""
+    """The sentence pairs; the whole texts as one pair if they have different numbers of sentences."""
     sides = [
         [sentence for part in split(text, language) if (sentence := part.strip())]
         for text, language in zip((source, target), languages, strict=True)
@@ -29,13 +29,13 @@ def sentence_pairs(source: str, target: str, languages: tuple[str, str]) -> list
     return list(zip(*sides, strict=True))
 
 
-# ---- Two subtitles of one film, aligned by when things are said ----
+# ---- Two subtitles of one film, aligned by their timings ----
 
-# Two sentences belong together if they are shown together for this share of the time of the shorter one.
+# Two sentences belong together if they overlap for this share of the time of the shorter one.
 _TOGETHER = 0.5
-# With less than this share of them in pairs the timings are not those of one film.
+# If fewer than this share are paired, the timings are not of the same film.
 _ENOUGH = 0.5
-# More sentences than this on a side, divided in another way on the other one, tell nothing.
+# Blocks with more sentences than this on a side, and another number on the other, are too uncertain to use.
 _MOST = 4
 
 
@@ -47,13 +47,13 @@ class _Said:
     line: int
 
 
-_Block = tuple[list[_Said], list[_Said]]  # what is said on both sides in a stretch of time
+_Block = tuple[list[_Said], list[_Said]]  # what is said on both sides during one stretch of time
 
 
 def timed_pairs(
     left: Subtitles, right: Subtitles, source: InputFile, target: InputFile, reading: Reading
 ) -> Iterator[Pair]:
-    """The pairs, in order; what is said on one side only, or cannot be told apart, is a gap."""
+    """The pairs, in order; what is said on one side only, or cannot be separated, is a gap."""
     blocks = _blocks((_said(left), _said(right)))
     alone = [ours[0] for ours, theirs in blocks if ours and not theirs]
     if len(alone) > (1 - _ENOUGH) * len(left.segments):
@@ -79,7 +79,7 @@ def _said(subtitles: Subtitles) -> list[_Said]:
 
 
 def _blocks(sides: _Block) -> list[_Block]:
-    """Stretches of time between which nothing on one side belongs to something on the other."""
+    """Stretches of time such that sentences belong together only within one of them."""
     waiting = tuple(side[::-1] for side in sides)  # the next of each side comes last
     blocks: list[_Block] = []
     while any(waiting):
@@ -116,13 +116,12 @@ def _clock(seconds: float) -> str:
     return f"{minutes // 60:02}:{minutes % 60:02}:{rest:02}"
 
 
-# Subtitles are aligned by their timings. In all else the two have to have the same segments in the same order, as a
-# translation made in a copy of the file has.
+# ---- Other kinds of file: the same segments in the same order, as in a translated copy of a file ----
 
-# Plain text is read line by line, and catalogues and memories hold both sides in one file.
+# Plain text is read line by line; catalogues and memories hold both sides in one file.
 _NOT_PAIRED = frozenset(("text", "po", "xliff", "tmx"))
-_PLACE = "\ue000"  # a character for private use: what stands in a segment's place
-# What a segment is, told by the last of these before it (in Markdown, in its line); packed files show nothing.
+_PLACE = "\ue000"  # a private-use character that replaces a segment
+# What a segment is: the last of these before it (in Markdown, on its line). Archives such as .docx are not examined.
 _NATURES = {
     "markdown": re.compile(r"^[ \t]*(#{1,6}|[-*+>|]|[0-9]{1,9}[.)])(?=[ \t\ue000])"),
     "html": re.compile(r"<(h[1-6]|p|li|t[dh]|d[td]|title|caption|figcaption|blockquote|option|div|body)\b"),
@@ -133,7 +132,7 @@ _REMEDY = "Mend one of the two there, so that both have the same paragraphs, or 
 
 
 def paired_kind(file: str) -> str:
-    """The kind of a file of which a translation can be laid beside it; "" for the others."""
+    """The kind of a file, if it is one that can be paired with its translation; otherwise ""."""
     kind = kind_of(file.removesuffix(".gz"))
     return "" if kind in _NOT_PAIRED else kind
 
@@ -170,7 +169,7 @@ def _natures(text: FileText, kind: str) -> list[str]:
     pattern = _NATURES.get(kind)
     if pattern is None:
         return []
-    # The file with nothing in its segments shows what is around them.
+    # The file with its segments replaced shows what surrounds them.
     hollow = [
         Segment(_PLACE, tuple(replace(mark, at=1) for mark in segment.marks), segment.translate)
         for segment in text.segments
@@ -186,8 +185,8 @@ def _natures(text: FileText, kind: str) -> list[str]:
 def _difference(
     left: Sequence[Segment], right: Sequence[Segment], natures: tuple[list[str], list[str]], target: str
 ) -> str:
-    """Names the first place at which the two files are not alike."""
-    equal = len(left) == len(right)  # then it is their nature alone that differs
+    """Describes the first place where the two files differ."""
+    equal = len(left) == len(right)  # then only the natures differ
 
     def alike(at: int) -> bool:
         one, other = left[at].text, right[at].text

@@ -23,7 +23,7 @@ def _blank(line: Line) -> bool:
 
 
 class _Cursor:
-    """Reads a file of blank-line separated documents one document at a time, and can take lines back."""
+    """Reads documents separated by blank lines, one at a time; lines can be given back."""
 
     def __init__(self, file: InputFile, reading: Reading):
         self.name, self.stem = file.name, file.stem
@@ -32,7 +32,7 @@ class _Cursor:
         self._lines = file.lines(reading.limit)
         self._longest = float("inf") if reading.for_scoring else MAX_SENTENCES
         self._returned: deque[Line] = deque()
-        self._ended_blank = False  # the document read last ended at a blank line, not with the file
+        self._ended_blank = False  # whether a blank line ended the last document, not the end of the file
 
     def next_line(self) -> Line | None:
         line = self._returned.popleft() if self._returned else next(self._lines, None)
@@ -67,9 +67,9 @@ class _Cursor:
         return Side(self.name, name, start, lines, [*range(start, start + len(lines))])
 
     def continue_through_blanks(self, side: Side, length: int, only_blanks: bool) -> bool:
-        """Takes the blank line that ended `side` for an empty sentence, if the document then ends after `length`.
+        """Reads the blank line that ended `side` as an empty sentence, if the document then ends after `length`.
 
-        With `only_blanks`, nothing but blank lines may be taken so.
+        With `only_blanks`, the lines added must all be blank.
         """
         if not self._ended_blank:
             return False
@@ -111,8 +111,8 @@ def read_text(source: InputFile, target: InputFile, reading: Reading) -> Iterato
         if len(ours.lines) != len(theirs.lines):
             if alike is None:
                 alike = _count_documents(source.name) == _count_documents(target.name)
-            # A blank line may be an untranslated sentence, and not the end of a document. Where both files have as
-            # many documents, lines of the next one are never taken for this one's.
+            # A blank line may be an untranslated sentence rather than the end of a document. If both files have the
+            # same number of documents, lines of the next document are never added to this one.
             if len(ours.lines) < len(theirs.lines):
                 mended = left.continue_through_blanks(ours, len(theirs.lines), alike)
             else:
@@ -140,7 +140,7 @@ def _unequal_files(left: _Cursor, right: _Cursor, document: str, reading: Readin
     reading.bad("unequal sides", problem, file=left.name, document=document, line=min(counts) + 1)
 
 
-# ---- Line by line, with the documents told elsewhere or not at all ----
+# ---- Line by line, with document boundaries in another file or none ----
 
 
 def _parallel_lines(
@@ -162,7 +162,7 @@ def _parallel_lines(
 def _rows_of_lines(
     lines: Iterable[tuple[int, str, Line, Line]], source: InputFile, target: InputFile, reading: Reading
 ) -> Iterator[Row]:
-    """Lines that stand side by side, each with its number and document."""
+    """Rows of parallel lines, given with their line numbers and documents."""
     for number, document, left, right in lines:
         if isinstance(left, str) and isinstance(right, str) and left.strip() and right.strip():
             yield Row(document, number, left, (right,))
@@ -232,7 +232,7 @@ def _named_lines(
     has_more: Callable[[int], bool],
     reading: Reading,
 ) -> Iterator[tuple[int, str, Line, Line]]:
-    """`has_more` tells, after so many lines, whether documents are named for which there are none."""
+    """The parallel lines with their documents. `has_more(n)`: whether documents are named beyond the n lines read."""
     number = 0
     for number, left, right in _parallel_lines(source, target, reading.limit, reading):
         name = next(ids, None)
@@ -244,7 +244,7 @@ def _named_lines(
             reading.flaw(name, file=id_file.name, line=number)
         elif name.strip():
             yield number, name.strip(), left, right
-        # Blank in all three files: a blank line between documents, which the ids make needless.
+        # A line that is blank in all three files separates documents, which ids do already.
         elif not (_blank(left) and _blank(right)):
             reading.bad("unknown document", "no document id", file=id_file.name, line=number)
     if has_more(number):
@@ -268,7 +268,7 @@ def read_document_lines(source: InputFile, target: InputFile, reading: Reading) 
         sides = [
             _side_of_line(file, source.stem, line, number, reading) for file, line in ((source, left), (target, right))
         ]
-        if isinstance(left, Flaw) or isinstance(right, Flaw):  # then nothing is known of how many sentences there are
+        if isinstance(left, Flaw) or isinstance(right, Flaw):  # it is unknown how many sentences a bad line has
             for side in sides:
                 side.lines = side.lines[:1]
         yield from rows_of(sides[0], sides[1:], reading)

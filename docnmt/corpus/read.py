@@ -1,4 +1,4 @@
-"""Reading a corpus in whatever format it comes: formats are told by content, and read as a stream of documents."""
+"""Reads corpora, references and translations in any format, which is recognised by content; documents are streamed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _TWO_FILES: dict[str, Callable[[InputFile, InputFile, Reading], Iterator[Row]]] 
     "iwslt-tags": sgml.read_talks,
     "files": pairs.read_file_pair,
 }
-# One of these two files alone.
+# One such file on its own.
 _ONE_SIDE: dict[str, Callable[[InputFile, Reading], Iterator[Side]]] = {
     "text": plain.text_sides,
     "sentences": plain.sentence_sides,
@@ -80,7 +80,7 @@ def read_corpus(
 ) -> Iterator[ParallelDocument]:
     """The documents of a corpus, one at a time. At sentence level plain parallel files and memories without document
     marks give each pair as a document of its own, so memory stays flat however long they are."""
-    # Where the sides are swapped, languages are met the other way round, too.
+    # If the sides are swapped, so are the languages in the file.
     reading = Reading(languages[::-1] if files.swap else languages, on_bad, limit, sentence_level=sentence_level)
     with ExitStack() as stack:
         documents = documents_of(_rows(files, reading, stack))
@@ -125,7 +125,7 @@ def read_rows(path: str, want: Want, language: str = "") -> list[Row]:
 
 
 def _rows_of_file(file: InputFile, name: str, reading: Reading) -> Iterator[Row]:
-    """The rows of one file where it is all that is read."""
+    """The rows of a file that is read on its own."""
     if name in _ONE_FILE:
         return unique_documents(_ONE_FILE[name](file, reading), file.name, reading)
     if reading.for_scoring and name in ("nist-sgml", "iwslt-xml"):
@@ -225,7 +225,7 @@ def _one_file_format(file: InputFile) -> str:
     lines = _first_lines(head)
     if found := _markup_format(head) or _other_format(head):
         return found
-    # Either separator may stand in a sentence by chance, so the one that fits more lines tells.
+    # Either separator may occur in a sentence, so the one that fits more lines decides.
     tabs, bars = (sum(line.count(separator) == 2 for line in lines) for separator in ("\t", tabular.BARS))
     if not tabs and not bars:
         if lines and all(line.count("\t") == 1 for line in lines):
@@ -246,7 +246,7 @@ def _two_file_format(files: Sequence[InputFile]) -> str:
     if found := _markup_format(heads[0]):
         return found
     both = [_both_sides(head) for head in heads]
-    if both[0] and both[0] == both[1]:  # whole lines with ids and tabs would pass for sentences
+    if both[0] and both[0] == both[1]:  # otherwise lines with ids and tabs would be read as sentences
         raise DocnmtError(
             f"{files[0].name} and {files[1].name}: are {both[0]}, which has both sides in one file\n"
             "  Name one of them; or, if these are the two sides of a corpus, name the format: --format text."
@@ -255,7 +255,7 @@ def _two_file_format(files: Sequence[InputFile]) -> str:
 
 
 def _both_sides(head: str) -> str:
-    """The format of a file that has three columns in each of its first lines, or is otherwise one with both sides."""
+    """The format of a file that holds both sides: all of its first lines have three columns, or it is JSON or PO."""
     lines = _first_lines(head)
     for name, separator in (("tsv", "\t"), ("bars", tabular.BARS)):
         if lines and all(line.count(separator) == 2 for line in lines):
@@ -280,13 +280,13 @@ def scored_format(file: InputFile) -> str:
     """The format of references or translations."""
     name = source_format(file)
     lines = file.head().splitlines()
-    # One bad row does not make columns plain text: then each row would be taken for a translation.
+    # One bad row does not turn a table into plain text, of which each row would be read as a translation.
     return "tsv" if name == "text" and 2 * sum("\t" in line for line in lines) > len(lines) else name
 
 
 def _first_lines(head: str) -> list[str]:
     lines = head.split("\n")
-    # The last line may be cut off by the end of the head.
+    # The head may end in the middle of a line.
     complete = lines[:-1] if len(lines) > 1 else lines
     return [line for line in complete if line.strip()][:_SAMPLE]
 

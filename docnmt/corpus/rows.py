@@ -39,7 +39,7 @@ _REMEDIES = {
 
 
 class Row(NamedTuple):
-    """A sentence of a file and where it stands."""
+    """A sentence of a file, where it is, and its translations."""
 
     document: str
     line: int | None
@@ -50,25 +50,25 @@ class Row(NamedTuple):
 class Want(Enum):
     """What a file is read for."""
 
-    PAIRS = "pairs"  # a corpus: a sentence is of use only with its translation
+    PAIRS = "pairs"  # a corpus: only a sentence with its translation is of use
     SOURCE = "source"
-    REFERENCES = "references"  # all of them; the source where the file has it
-    TRANSLATIONS = "translations"  # likewise; one may be empty, as a system may say nothing, and is scored as such
+    REFERENCES = "references"  # all of them, and the source if the file has it
+    TRANSLATIONS = "translations"  # the same; they may be empty, as a system may have no answer, and are scored
 
 
 class LeaveGaps(SkipBad):
-    """As SkipBad, but a bad pair whose document is known leaves a gap in it."""
+    """Like SkipBad, but a bad pair leaves a gap in its document, if that is known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How files are read, handed to every reader."""
+    """How to read; every reader gets one."""
 
     languages: tuple[str, str] = ("", "")
     on_bad: OnBad = raise_bad
     limit: int = MAX_CHARACTERS
     want: Want = Want.PAIRS
-    sentence_level: bool = False  # what has no document marks is one document a pair
+    sentence_level: bool = False  # without document boundaries, each pair is a document
 
     @property
     def leaves_gaps(self) -> bool:
@@ -88,7 +88,7 @@ class Reading:
 
 
 def no_boundaries(file: str, sentences: int) -> BadInput:
-    """Never skipped: there is nothing to go on with."""
+    """Raised even when bad places are skipped, as nothing would be left."""
     kind = "no document boundaries"
     return BadInput(kind, f"no document boundaries in {sentences:,} sentences", _REMEDIES[kind], file=file)
 
@@ -98,13 +98,13 @@ def no_boundaries(file: str, sentences: int) -> BadInput:
 
 @dataclass(slots=True)
 class Side:
-    """One language of one document: its lines, good or bad, and where each stands in its file."""
+    """One language of a document: its lines, good or bad, and where they are in their file."""
 
     file: str
     id: str
     line: int  # where it begins; 0 in files without lines
     lines: list[Line] = field(default_factory=list)
-    numbers: list[int] = field(default_factory=list)  # of the lines; empty where all stand on `line`
+    numbers: list[int] = field(default_factory=list)  # of the lines; empty if all of them are on `line`
 
     def add(self, line: Line, number: int) -> None:
         self.lines.append(line)
@@ -149,7 +149,7 @@ def rows_of(
 
 
 def _report(sides: Sequence[Side], position: int, reading: Reading) -> None:
-    """Says what is wrong with a sentence or its translation, once, at the first side where it shows."""
+    """Reports what is wrong with a sentence or its translation: the first problem found, where it is."""
     document = sides[0].id
     texts = [side.lines[position] for side in sides]
     for side, text in zip(sides, texts, strict=True):
@@ -164,7 +164,7 @@ def _report(sides: Sequence[Side], position: int, reading: Reading) -> None:
 
 
 def rows_at(line: int, document: str, pairs: Sequence[Sequence[Line]], file: str, reading: Reading) -> Iterator[Row]:
-    """The rows of sentence pairs that stand at one place of a file; a pair with nothing on both sides is a gap."""
+    """The rows of sentence pairs from one place in a file; a pair that is empty on both sides is a gap."""
     checked = ([find_flaw(t, reading.limit) or t if isinstance(t, str) else t for t in pair] for pair in pairs)
     source, target = (Side(file, document, line, list(side)) for side in zip(*checked, strict=True))
     return rows_of(source, [target], reading, {i for i, pair in enumerate(pairs) if not any(pair)})
@@ -174,7 +174,7 @@ def rows_at(line: int, document: str, pairs: Sequence[Sequence[Line]], file: str
 
 
 def unique_documents(rows: Iterable[Row], file: str, reading: Reading) -> Iterator[Row]:
-    """The rows, without those of a document that had ended: an id that comes again later is reported."""
+    """The rows, except those of an id that returns after other documents, which is reported."""
     seen: dict[int, int | None] = {}  # the line of each id, by its hash, so that millions of them fit
     current: str | None = None
     fresh = True
@@ -192,7 +192,7 @@ def unique_documents(rows: Iterable[Row], file: str, reading: Reading) -> Iterat
 
 
 def translated_documents(rows: Iterable[Row]) -> Iterator[Row]:
-    """The rows, without those of documents that are nothing but gaps."""
+    """The rows, except those of documents that consist of gaps."""
     for _, own in groupby(rows, key=itemgetter(0)):
         document = list(own)
         if any(row.source for row in document):
@@ -200,16 +200,14 @@ def translated_documents(rows: Iterable[Row]) -> Iterator[Row]:
 
 
 def documents_of(rows: Iterable[Row]) -> Iterator[ParallelDocument]:
-    """Consecutive rows of one id are a document. Of a source alone, the target side is empty."""
+    """Consecutive rows with the same id are a document. If only the source was read, the target side is empty."""
     for name, own in groupby(rows, key=itemgetter(0)):
         document = list(own)
         sources = tuple([row.source or GAP for row in document])
         yield ParallelDocument(name, sources, tuple([row.targets[0] if row.targets else GAP for row in document]))
 
 
-# ---- Writing parallel documents ----
-
-# Writing parallel documents: as a stream, and atomically, so that a file is there whole or not at all.
+# ---- Writing parallel documents: as a stream, and atomically, so that a file is either whole or not there ----
 
 
 def write_tsv(path: str, documents: Iterable[ParallelDocument]) -> None:
@@ -249,7 +247,7 @@ def write_text(source_path: str, target_path: str, documents: Iterable[ParallelD
 
 
 def writer_for(path: str) -> Callable[[str, Iterable[ParallelDocument]], None]:
-    """The one that a file's name asks for."""
+    """The writer for a file, by its name."""
     plain = path.removesuffix(".gz")
     for ending, write in ((".tsv", write_tsv), (".jsonl", write_jsonl)):
         if plain.endswith(ending):
@@ -258,7 +256,7 @@ def writer_for(path: str) -> Callable[[str, Iterable[ParallelDocument]], None]:
 
 
 def _check(document: ParallelDocument, path: str, *, allow_tab: bool) -> None:
-    """Refuses what the readers would refuse, or take for something else."""
+    """Refuses what the readers would refuse or misread."""
     for text in (document.id, *document.source, *document.target):
         flaw = find_flaw(text, len(text))
         if flaw:
@@ -275,7 +273,7 @@ def _check(document: ParallelDocument, path: str, *, allow_tab: bool) -> None:
 
 @contextmanager
 def _output(path: str) -> Iterator[IO[bytes]]:
-    """A file to write to; packed where its name ends in .gz."""
+    """A file to write to, compressed if its name ends in .gz."""
     folder = Path(path).parent
     if not folder.is_dir():
         raise DocnmtError(f"{path}: there is no folder {folder}\n  Make the folder first.")

@@ -1,4 +1,4 @@
-"""Test and training sets in tags: NIST SGML, IWSLT XML, WMT XML and IWSLT `train.tags` files."""
+"""Tagged test and training sets: NIST SGML, IWSLT XML, WMT XML and IWSLT `train.tags` files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from docnmt.text.languages import primary
 
 
 def same_language(tag: str, wanted: str) -> bool:
-    """`fr` is the language of `fr`, `fr-FR` and `FR_ca`; where none is wanted or none is told, any will do."""
+    """`fr` is the language of `fr`, `fr-FR` and `FR_ca`; if either is unknown, any will do."""
     return not wanted or not tag or primary(tag) == primary(wanted)
 
 
@@ -31,7 +31,7 @@ def _open_document(file: InputFile, tag: Tag, key: str, seen: set[str], reading:
 
 
 def is_new(side: Side, seen: set[str], reading: Reading) -> bool:
-    """Whether no document before had this id; if one had, that is reported."""
+    """Whether the id is new; if not, that is reported."""
     if side.id in seen:
         side.bad("repeated document", "a second document with this id", reading)
         return False
@@ -45,8 +45,8 @@ _SETS = ("srcset", "refset", "tstset")
 
 
 class _Version(NamedTuple):
-    """Which translation a document is of. One refset may hold several translations of a document, told apart by sysid;
-    or each may have a refset of its own."""
+    """Identifies a translation. One refset may hold several translations of a document, distinguished by sysid; or each
+    may have a refset of its own."""
 
     kind: str = ""  # of the set
     number: int = 0  # of the set
@@ -81,7 +81,7 @@ def _versions(file: InputFile, reading: Reading) -> Iterator[tuple[_Version, Sid
 
 
 def set_sides(file: InputFile, reading: Reading) -> Iterator[Side]:
-    """The documents of all sets of the first one's kind, each in its first version."""
+    """The documents of all sets that are of the same kind as the first, each in its first version."""
     kind = ""
     seen: set[str] = set()
     for version, side in _versions(file, reading):
@@ -98,7 +98,7 @@ def read_sets(source: InputFile, target: InputFile, reading: Reading) -> Iterato
 
 
 def paired_by_id(sources: Iterable[Side], targets: Iterable[Side], reading: Reading) -> Iterator[tuple[Side, Side]]:
-    """The documents of two files; only those out of step are kept waiting for their partner."""
+    """Pairs the documents of two files; only those out of step are held until their partner is read."""
     waiting: tuple[dict[str, Side], dict[str, Side]] = {}, {}
     for sides in zip_longest(sources, targets):
         for side, own in zip(sides, waiting, strict=True):
@@ -153,7 +153,7 @@ def read_wmt_xml(file: InputFile, reading: Reading) -> Iterator[Row]:
 
 
 def _wmt_documents(file: InputFile, reading: Reading) -> Iterator[tuple[Side, dict[str, list[Side]]]]:
-    """Where each document begins, and its sides by their tags, in the languages that are read."""
+    """Each document (its id and line) and its sides by tag, in the wanted languages."""
     seen: set[str] = set()
     document: Side | None = None
     side: Side | None = None

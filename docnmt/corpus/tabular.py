@@ -1,4 +1,4 @@
-"""One sentence pair or one document a line: TSV, `|||` between columns, JSON lines."""
+"""One sentence pair or one document per line: TSV, `|||` between columns, JSON lines."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ BARS = "|||"
 
 
 def _read_columns(file: InputFile, reading: Reading, separator: str) -> Iterator[Row]:
-    """Document id, source and target; a gap has nothing on both sides. Empty lines are passed over.
+    """Document id, source and target; a gap is empty on both sides. Empty lines are skipped.
 
-    Where one side is enough, the other's column may be missing: in all rows of translations or in none, as otherwise a
-    source whose translation is missing would pass for one.
+    If only one side is needed, the other column may be missing: for translations in all rows or in none, as otherwise a
+    source without its translation would be read as one.
     """
-    # Around ||| there are spaces that belong to neither side; a tab stands alone, so in a corpus spaces beside it are
-    # text. Translations are scored, and spaces around them do not count.
+    # Spaces around ||| belong to neither side; spaces next to a tab are part of the text. For scoring they do not
+    # matter.
     strip = separator == BARS or reading.for_scoring
     allowed = [3] if reading.want is Want.PAIRS else [2, 3]
     for number, line in enumerate(file.lines(reading.limit), 1):
@@ -59,7 +59,7 @@ read_bars = partial(_read_columns, separator=BARS)
 
 
 def read_jsonl(file: InputFile, reading: Reading) -> Iterator[Row]:
-    """A document a line (lists of sentences) or a sentence pair a line (strings under one document id).
+    """A document per line (lists of sentences) or a sentence pair per line (strings with a document id).
 
     A gap is null, or an empty sentence, on both sides.
     """
@@ -105,7 +105,7 @@ def read_jsonl(file: InputFile, reading: Reading) -> Iterator[Row]:
 
 
 def _document_id(record: dict[str, object]) -> str:
-    # `id` comes last: beside a document id it names the sentence.
+    # `id` comes last: next to a document id it identifies the sentence.
     for key in ("document", "doc_id", "id"):
         value = record.get(key)
         if isinstance(value, str | int) and not isinstance(value, bool):

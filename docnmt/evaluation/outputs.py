@@ -31,12 +31,12 @@ class References:
     """The documents of a test set, their sentences one after another."""
 
     ids: tuple[str, ...]
-    documents: NDArray[np.int64]  # of each sentence: where its document stands in `ids`
+    documents: NDArray[np.int64]  # for each sentence, the index of its document in `ids`
     texts: tuple[tuple[str, ...], ...]  # texts[reference][sentence]
-    sources: tuple[str, ...] | None  # where the file has them
-    lines: tuple[int, ...] = ()  # of plain text: the line of each sentence
-    whole: References | None = None  # the same with its gaps, if there are any: translations have their places, too
-    kept: tuple[int, ...] = ()  # of each sentence: its number in `whole`
+    sources: tuple[str, ...] | None  # if the file has them
+    lines: tuple[int, ...] = ()  # for plain text, the line of each sentence
+    whole: References | None = None  # the same with its gaps, if there are any: translations have them, too
+    kept: tuple[int, ...] = ()  # for each sentence, its index in `whole`
 
     def __len__(self) -> int:
         return len(self.documents)
@@ -51,7 +51,7 @@ class References:
         return sentence - int(np.searchsorted(self.documents, self.documents[sentence])) + 1
 
     def without_gaps(self) -> References:
-        """What there is to score: all but the places that have neither source nor reference."""
+        """What is scored: everything except positions with neither source nor reference."""
         columns = zip(*(self.sources, *self.texts) if self.sources else (), strict=True)
         gaps = {number for number, sentences in enumerate(columns) if not any(map(str.strip, sentences))}
         if not gaps:
@@ -74,7 +74,7 @@ def _chosen(sentences: Sequence[str], places: Sequence[int]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Output:
-    """What a system made of the test set."""
+    """A system's translation of the test set."""
 
     name: str
     sentences: tuple[str, ...]
@@ -119,7 +119,7 @@ def read_outputs(paths: Sequence[str], references: References, language: str = "
 
 
 def _names(paths: Sequence[str]) -> list[str]:
-    """What tables call the systems: no more of each path than is needed to tell them apart."""
+    """The names of systems in tables: as much of each path as is needed to distinguish them."""
     plain = [Path("stdin" if path == STDIN else path.removesuffix(".gz")) for path in paths]
     for names in ([path.stem for path in plain], [path.name for path in plain], list(paths)):
         if len(set(names)) == len(names):
@@ -130,7 +130,7 @@ def _names(paths: Sequence[str]) -> list[str]:
 def _first_references(path: str, language: str, document_ids: str, document_starts: str) -> References:
     plain = False
     if document_ids or document_starts:
-        # Both sides are the same file.
+        # The reader expects two sides: both are this file.
         documents = read_corpus(CorpusFiles("", path, path, document_ids, document_starts))
         rows = [Row(document.id, None, None, (text,)) for document in documents for text in document.target]
     else:
@@ -169,7 +169,7 @@ def _format(path: str) -> str:
 
 
 def _versions(rows: Sequence[Row], path: str) -> tuple[tuple[str, ...], ...]:
-    """The translations of all rows, of which each must have as many."""
+    """The translations of all rows, which must all have the same number of them."""
     for row in rows:
         if len(row.targets) != len(rows[0].targets):
             raise BadInput(
@@ -183,7 +183,7 @@ def _versions(rows: Sequence[Row], path: str) -> tuple[tuple[str, ...], ...]:
     return tuple(zip(*(row.targets for row in rows), strict=True))
 
 
-# ---- files that name documents ----
+# ---- Files that name documents ----
 
 
 def _aligned_rows(rows: Sequence[Row], path: str, references: References) -> list[Row]:
@@ -192,7 +192,7 @@ def _aligned_rows(rows: Sequence[Row], path: str, references: References) -> lis
         documents.setdefault(row.document, []).append(row)
     names = list(documents)
     if set(names) != set(references.ids) and (_is_numbered(names) or _is_numbered(references.ids)):
-        # Numbers given by a reader to what had no names: only the order can tell.
+        # A reader numbered documents that had no names: they can only be matched by order.
         if len(names) != len(references.ids):
             raise DocnmtError(f"{path}: expected {len(references.ids):,} documents, found {len(names):,}\n  {_REMEDY}")
         documents = dict(zip(references.ids, documents.values(), strict=True))
@@ -209,7 +209,7 @@ def _aligned_rows(rows: Sequence[Row], path: str, references: References) -> lis
 
 
 def _check_sources(rows: Sequence[Row], path: str, sources: Sequence[str] | None) -> None:
-    """Where both files have the source, a translation is of the very sentence that its reference is of."""
+    """If both files have the source, checks that each translation has the same source as its reference."""
     if sources is None:
         return
     for row, source in zip(rows, sources, strict=True):
@@ -227,7 +227,7 @@ def _check_sources(rows: Sequence[Row], path: str, sources: Sequence[str] | None
 
 
 def _is_numbered(names: Sequence[str]) -> bool:
-    """Whether documents are called `file:1`, `file:2` and so on, as they are where a file does not name them."""
+    """Whether documents are called `file:1`, `file:2` and so on, as they are if a file does not name them."""
     stem = names[0].rpartition(":")[0] if names else ""
     return list(names) == [f"{stem}:{number}" for number in range(1, len(names) + 1)]
 
@@ -238,7 +238,7 @@ def _mismatch(file: str, document: str, line: int | None, expected: int, found: 
     return BadInput("unequal sides", problem, remedy, file=file, document=document, line=line)
 
 
-# ---- plain text ----
+# ---- Plain text ----
 
 
 def _aligned_lines(path: str, references: References) -> tuple[str, ...]:
@@ -260,7 +260,7 @@ def _aligned_lines(path: str, references: References) -> tuple[str, ...]:
     layouts = [references.lines, between]
     if len(full) == count and all(full[i] == full[i - 1] + 1 for i in range(1, count) if i not in starts):
         layouts.append(tuple(full))
-    # As many blocks as documents, of other sizes: sentences are missing rather than translated by nothing.
+    # As many blocks as documents but of other sizes: sentences are missing, not translated as empty lines.
     if len(_blocks(lines)) != len(references.ids) or len(references.ids) == 1:
         layouts.append(range(1, count + 1))
     for layout in layouts:
@@ -275,7 +275,7 @@ def _starts(references: References) -> set[int]:
 
 
 def _blocks(lines: Sequence[str]) -> list[tuple[int, int]]:
-    """The first line of each run of lines that are not empty, and how many there are."""
+    """The first line of each run of non-empty lines, and the length of the run."""
     blocks: list[tuple[int, int]] = []
     between = True
     for number, line in enumerate(lines, 1):

@@ -1,4 +1,4 @@
-"""Dev and test documents with all their references, as a recipe names them."""
+"""The dev and test sets of a recipe, with all their references."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ SEVERAL_REFERENCES = ("nist-sgml", "iwslt-xml", "wmt-xml")  # formats that can h
 
 @dataclass(frozen=True)
 class TestSet:
-    """Documents with their references: `references[r][sentence]`, sentences of all documents in a row."""
+    """Documents with their references: `references[r][sentence]`, over the sentences of all documents."""
 
-    __test__ = False  # no test, though it is called one
+    __test__ = False  # tells pytest that this is not a test
 
     title: str
     documents: Sequence[ParallelDocument]
@@ -47,7 +47,7 @@ class TestSet:
 
     @property
     def key(self) -> str:
-        """Of what is translated."""
+        """Identifies the documents to translate."""
         return _digest([(document.id, document.source) for document in self.documents])
 
     @property
@@ -72,7 +72,7 @@ def read_test_set(files: CorpusFiles, recipe: Recipe) -> TestSet:
 
 
 def _all_references(files: CorpusFiles, documents: Sequence[ParallelDocument], language: str) -> list[list[str]]:
-    """Every version of the target side, in the order of the documents, which need not be that of the references."""
+    """All references, in the order of the documents, which may differ from that of the reference file."""
     found = read_references([files.target or files.path], language)
     ends = np.cumsum(found.lengths())
     places = {name: range(end - size, end) for name, end, size in zip(found.ids, ends, found.lengths(), strict=True)}
@@ -86,7 +86,7 @@ def _all_references(files: CorpusFiles, documents: Sequence[ParallelDocument], l
 
 
 def joined(title: str, sets: Sequence[TestSet]) -> TestSet:
-    """Several sets as one; a set with fewer references than others repeats its first."""
+    """Several sets as one; a set with fewer references than the others repeats its first."""
     count = max(len(each.references) for each in sets)
     rows = [
         [

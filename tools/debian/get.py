@@ -100,7 +100,7 @@ def get_debian(
 def _find(
     apt: Apt, sources: list[Source], foreign: list[Language], card: Card, progress: Progress
 ) -> dict[str, list[Package]]:
-    """The packages of each source that this release has, the others named; no source without the languages."""
+    """The packages of each source in this release; what is missing is reported, sources without the languages dropped."""
     wanted = {source.name: source.packages_of(foreign) for source in sources}
     known = apt.find(name for groups in wanted.values() for names in groups for name in names)
     if not known:
@@ -158,13 +158,13 @@ def _extract(source: Source, files: Files, pair: tuple[Language, Language]) -> I
 
 
 def _translated(source: Source, files: Files, language: Language) -> Iterator[tuple[str, Texts]]:
-    """Documents; a text that was left in English has no translation."""
+    """The documents; a text left in English counts as untranslated."""
     for name, texts in source.extractor.documents(files, language):
         yield name, [(english, "" if text == english else text) for english, text in texts]
 
 
 def _sentences(texts: Texts, languages: tuple[str, str]) -> Texts:
-    """Paragraphs divided into sentences where both sides agree; what has no translation is a gap, save at the ends."""
+    """Paragraphs split into sentences if both sides agree; untranslated ones are gaps, except at the ends."""
     pairs: Texts = []
     for source, target in texts:
         if not source or not target:

@@ -61,7 +61,7 @@ class Apt:
                 raise DocnmtError(_NO_APT.replace("apt-get,", f"{program},"))
 
     def find(self, names: Iterable[str]) -> dict[str, Package]:
-        """Those of the packages that this release has."""
+        """The packages that this release has."""
         wanted = list(dict.fromkeys(names))
         while wanted:
             done = self._run(["--print-uris", "download", *wanted])
@@ -98,7 +98,7 @@ def _said(errors: str) -> str:
 
 
 def download(apt: Apt, packages: Mapping[str, Package], cache: Path, progress: Progress) -> dict[str, Path]:
-    """The files of the packages. A file takes its name in the cache only when it is whole."""
+    """The files of the packages. A file gets its name in the cache only when it is complete."""
     cache.mkdir(parents=True, exist_ok=True)
     files = {package.name: cache / package.file for package in packages.values()}
     missing = [p for p in packages.values() if not _is_whole(files[p.name], p)]
@@ -155,7 +155,7 @@ def _read_package(path: Path, wanted: Wanted, files: Files, room: int) -> int:
         assert unpacking.stdout is not None and unpacking.stderr is not None
         try:
             size = read_tar(unpacking.stdout, wanted, files, room, path.name)
-            while unpacking.stdout.read(1 << 20):  # what pads the archive: dpkg-deb is to end by itself
+            while unpacking.stdout.read(1 << 20):  # padding of the archive, so that dpkg-deb can finish
                 pass
         except BaseException:
             unpacking.kill()
@@ -167,7 +167,7 @@ def _read_package(path: Path, wanted: Wanted, files: Files, room: int) -> int:
 
 
 def read_tar(stream: IO[bytes], wanted: Wanted, files: Files, room: int, name: str) -> int:
-    """Adds the wanted files of a tar stream; how many bytes they have."""
+    """Adds the wanted files of a tar stream; returns their size in bytes."""
     total = 0
     try:
         with tarfile.open(fileobj=stream, mode="r|") as archive:

@@ -1,4 +1,4 @@
-"""Pages of manuals as blocks (paragraphs, titles, cells), and the blocks of one page beside its translation's."""
+"""Pages of manuals as blocks (paragraphs, titles, cells), and the alignment of pages in two languages."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 from docnmt.corpus.clean import similar_size
 
-SHORTEST_RUN = 4  # blocks of the same kinds in a row, for them to be taken as each other's translations
+SHORTEST_RUN = 4  # consecutive blocks of the same kinds that count as translations of each other
 _ALIKE = 0.9  # of a run's blocks must be of similar size
 _RATIO = 2.0
-MAX_BLOCKS = 20_000  # of a page: comparing takes longer than in proportion
+MAX_BLOCKS = 20_000  # of a page: the time for comparing grows faster than their number
 
 _INVISIBLE = re.compile("[\u200b\u200e\u200f\ufeff\u00ad]")
 
@@ -23,7 +23,7 @@ Texts = list[tuple[str, str]]  # of each block in its order: English, and the tr
 
 
 class Block(NamedTuple):
-    kind: str  # what tells it apart: its tag, or a name that it has in every language
+    kind: str  # its tag, or a name that it has in every language
     text: str
 
 
@@ -32,7 +32,7 @@ def _names(text: str) -> frozenset[str]:
 
 
 def tidy(text: str) -> str:
-    """In one line and one form, without characters that nobody sees."""
+    """On one line, in one normal form, without invisible characters."""
     return " ".join(_INVISIBLE.sub("", unicodedata.normalize("NFC", text)).split())
 
 
@@ -98,7 +98,7 @@ class _Page(HTMLParser):
 
 
 class _HtmlPage(_Page):
-    """Running text, without what leads around in the page and without code."""
+    """Running text, without navigation and code."""
 
     kind = "-"
 
@@ -133,7 +133,7 @@ class _HtmlPage(_Page):
             self.skipped -= skipped
 
     def handle_data(self, data: str) -> None:
-        super().handle_data(data.replace("¶", ""))  # what links to a heading shows beside it
+        super().handle_data(data.replace("¶", ""))  # the sign for a link to a heading
 
     def close(self) -> None:
         super().close()
@@ -201,7 +201,7 @@ _LONGEST_ENTITY = 200  # characters: names of programs and people
 
 
 def parse_xml(text: str) -> list[Block]:
-    """The blocks of a file; none where it is no whole XML."""
+    """The blocks of a file; none if it is not well-formed."""
     try:
         found: list[Block] = []
         _walk(ET.fromstring(_without_entities(text)), "", found)
@@ -211,14 +211,14 @@ def parse_xml(text: str) -> list[Block]:
 
 
 def _without_entities(text: str) -> str:
-    """With its entities put in, each once and not into each other: so they cannot grow."""
+    """The text with its entities replaced, once and not recursively, so that they cannot grow."""
     declared = {name: first or second for name, first, second in _ENTITY.findall(text)}
 
     def value(match: re.Match[str]) -> str:
         name = match[1]
         if name in _BUILT_IN:
             return match[0]
-        # One that is declared elsewhere is named after what it stands for, as a rule.
+        # An entity that is declared elsewhere is usually named after its value.
         known = declared.get(name) or name.replace("-", " ").replace(".", " ")
         return re.sub("<[^>]*>|[<>&]", " ", known[:_LONGEST_ENTITY])
 
@@ -280,7 +280,7 @@ _ARGUMENT = re.compile(r'"((?:[^"]|"")*)"?|((?:\\.|[^\s"\\])+)')
 _LITERAL, _LITERAL_ENDS = _names("EX nf TS EQ"), _names("EE fi TE EN")
 _PARAGRAPH_MACROS = _names("PP P LP TP TQ HP IP RS RE br sp")
 _FONTS, _MIXED = _names("B I SM SB"), _names("BR BI IB IR RB RI")
-_SHORTEST = 200  # characters of a page; a shorter one only names another
+_SHORTEST = 200  # characters: a shorter page only refers to another
 
 
 def parse_man(text: str) -> list[Block]:

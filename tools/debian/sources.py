@@ -1,4 +1,4 @@
-"""The sources of the corpus, as sources.toml lists them, and how text is found in their packages for two languages."""
+"""The sources of the corpus, listed in sources.toml, and how their texts are found in packages."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tools.debian.pages import (
 # ---- Languages, as packages call them: in their names, in folders, in file names ----
 
 ENGLISH = "en"
-_USUAL = {"zh": "cn", "en": "us"}  # the variety that is meant by a code alone, where packages name one
+_USUAL = {"zh": "cn", "en": "us"}  # the region that a code without one stands for
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Extractor(Protocol):
 
 @dataclass(frozen=True)
 class Pages:
-    """Where pages lie: each pattern has groups `page` and `language` (none: English); its key goes before the page."""
+    """Where pages are: each pattern has groups `page` and `language` (none: English); its key goes before the page."""
 
     patterns: Mapping[str, str]
     parse: Callable[[str], list[Block]]
@@ -113,7 +113,7 @@ class Pages:
 
 
 def text_of(raw: bytes) -> str:
-    """The text of a file, unpacked if it is packed; nothing of one that cannot be read."""
+    """The text of a file, decompressed if needed; "" if it cannot be read."""
     if raw[:2] == b"\x1f\x8b":
         try:
             raw = zlib.decompressobj(wbits=31).decompress(raw, MAX_FILE)
@@ -157,7 +157,7 @@ class Wesnoth:
 
 
 def _messages(text: str) -> Iterator[tuple[str, str]]:
-    """What is said and told, each with its text domain."""
+    """Stories and dialogue, each message with its text domain."""
     domain, key = "wesnoth", ""
     for found in _TOKEN.finditer(text):
         domain, key = found["domain"] or domain, found["key"] or key
@@ -167,7 +167,7 @@ def _messages(text: str) -> Iterator[tuple[str, str]]:
 
 def paragraphs(english: str, foreign: str) -> Texts:
     """The paragraphs of a message beside their translations; one pair if the two sides are not divided alike."""
-    if foreign == english:  # as messages are left that nobody has translated
+    if foreign == english:  # not translated yet
         foreign = ""
     sides = [[text for part in side.split("\n\n") if (text := _shown(part))] for side in (english, foreign)]
     if not sides[1]:
@@ -246,7 +246,7 @@ class Source:
         return not own or any(name in packages for name in own)
 
     def packages_of(self, languages: list[Language]) -> list[tuple[str, ...]]:
-        """For each package its names, of which one is enough."""
+        """For each package its alternative names."""
         filled = [
             name.format(language=language.package)
             for name in self.packages

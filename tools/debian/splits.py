@@ -1,6 +1,6 @@
-"""The corpus as it is handed out: split by document into train, dev and test, with a card that says what is in it.
+"""The corpus as it is published: split by document into train, dev and test, with a card that describes it.
 
-None of the splits tells what is in another. No document is in two of them. And no sentence of train stands in dev or
+The splits do not leak into each other. No document is in two of them. And no sentence of train stands in dev or
 test, nor one of dev in test, not even with other numbers, marks or case or, from eight words on, with a word put in,
 left out or changed: in the larger split it becomes a gap.
 """
@@ -23,7 +23,7 @@ from docnmt.document import NO_CONTEXT, ParallelDocument
 SPLITS = ("train", "dev", "test")
 SHORTEST, LONGEST = 8, 150  # pairs of a document that may be held out
 FEWEST = 10  # documents of a source, for at least one to be held out
-_SHORT_SENTENCE = 4  # words: shorter ones (titles, "Yes.") may stand everywhere
+_SHORT_SENTENCE = 4  # words: shorter ones (titles, "Yes.") may be in all splits
 _LONG_SENTENCE = 8  # words: from here on, a word may differ
 
 Splits = dict[str, list[ParallelDocument]]
@@ -66,7 +66,7 @@ def split(documents: Sequence[ParallelDocument], share: float, seed: int) -> tup
 
 
 def _keys(document: ParallelDocument, position: int) -> Iterator[bytes]:
-    """What two sentences share, on either side, if they are the same but for little: all words, and all but one."""
+    """Keys that nearly equal sentences, on either side, share: of all words, and of all words but one."""
     for text in (document.source[position], document.target[position]):
         words = word_key(text)
         if len(words) >= _SHORT_SENTENCE:
@@ -81,7 +81,7 @@ def _keys(document: ParallelDocument, position: int) -> Iterator[bytes]:
 
 @dataclass
 class SourceCard:
-    """What came of a source."""
+    """What was found in a source."""
 
     name: str
     domain: str
