@@ -100,7 +100,7 @@ def get_debian(
 def _find(
     apt: Apt, sources: list[Source], foreign: list[Language], card: Card, progress: Progress
 ) -> dict[str, list[Package]]:
-    """The packages of each source in this release; what is missing is reported, sources without the languages dropped."""
+    """The packages of each source in this release. What is missing is reported; sources without the languages go."""
     wanted = {source.name: source.packages_of(foreign) for source in sources}
     known = apt.find(name for groups in wanted.values() for names in groups for name in names)
     if not known:
@@ -136,7 +136,7 @@ def _nothing(foreign: list[Language]) -> DocnmtError:
 
 def _read(source: Source, paths: list[Path], foreign: list[Language], progress: Progress) -> Files:
     def wanted(path: str) -> bool:
-        return any(source.extractor.wants(path, language) for language in foreign)
+        return any(source.wants(path, language) for language in foreign)
 
     with progress.bar(f"read {source.name}", len(paths), "packages") as advance:
         return read_packages(paths, wanted, advance)
@@ -159,7 +159,7 @@ def _extract(source: Source, files: Files, pair: tuple[Language, Language]) -> I
 
 def _translated(source: Source, files: Files, language: Language) -> Iterator[tuple[str, Texts]]:
     """The documents; a text left in English counts as untranslated."""
-    for name, texts in source.extractor.documents(files, language):
+    for name, texts in source.documents(files, language):
         yield name, [(english, "" if text == english else text) for english, text in texts]
 
 

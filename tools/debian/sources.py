@@ -6,16 +6,14 @@ import re
 import struct
 import tomllib
 import zlib
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from abc import ABC, abstractmethod
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
 
 from docnmt.base.errors import DocnmtError
 from tools.debian.packages import MAX_FILE, Files
 from tools.debian.pages import (
-    Block,
     Texts,
     align,
     align_by_name,
@@ -65,25 +63,55 @@ def parse_pair(text: str) -> tuple[Language, Language]:
     return Language(codes[0]), Language(codes[1])
 
 
-class Extractor(Protocol):
+@dataclass(frozen=True)
+class Source(ABC):
+    name: str
+    domain: str  # "games" or "manuals"
+    licence: str
+    packages: str  # with spaces between them
+    multilingual: bool = False
+
+    @abstractmethod
     def wants(self, path: str, language: Language) -> bool:
         """Whether a file of a package is needed, for English and a language."""
 
+    @abstractmethod
     def documents(self, files: Files, language: Language) -> Iterator[tuple[str, Texts]]:
         """Names of documents, each with all of its English texts in order and their translations."""
+
+    def has(self, language: Language, packages: Container[str]) -> bool:
+        """Whether there is a package of the language, if each has its own."""
+        own = [name.format(language=language.package) for name in self.packages.split() if "{language}" in name]
+        return not own or any(name in packages for name in own)
+
+    def packages_of(self, languages: list[Language]) -> list[tuple[str, ...]]:
+        """For each package its alternative names."""
+        filled = [
+            name.format(language=language.package)
+            for name in self.packages.split()
+            for language in (languages if "{language}" in name else languages[:1])
+        ]
+        return [tuple(names.split("|")) for names in dict.fromkeys(filled)]
 
 
 # ---- Manuals: the same pages in every language ----
 
 
+# Indexes, tables of contents and the whole manual on one page.
+_LISTS = (
+    r"genindex|search|(^|/)index-|glossary-index|/ix\d|bi01|(^|/)developers-reference$|quickreference|sitemap|directives$"
+    r"|bk01-toc"
+)
+_PARSERS = {"html": parse_html, "xml": parse_xml, "libreoffice": parse_libreoffice, "man": parse_man}
+
+
 @dataclass(frozen=True)
-class Pages:
+class Manual(Source):
     """Where pages are: each pattern has groups `page` and `language` (none: English); its key goes before the page."""
 
-    patterns: Mapping[str, str]
-    parse: Callable[[str], list[Block]]
-    left_out: str = "(?!)"
-    align: Callable[[Sequence[Block], Sequence[Block]], Texts] = align
+    pages: Mapping[str, str] = field(default_factory=dict)
+    parser: str = ""
+    left_out: str = "(?!)"  # pages that are no running text
 
     def wants(self, path: str, language: Language) -> bool:
         place = self._place(path)
@@ -98,17 +126,19 @@ class Pages:
                     if side.is_called(place[0]):
                         pages[place[1]] = path
         english, foreign = found.values()
+        put_beside = align_by_name if self.parser == "libreoffice" else align
         for page in sorted(english.keys() & foreign.keys()):
-            sides = [self.parse(text_of(files[side[page]])) for side in (english, foreign)]
-            if texts := self.align(*sides):
+            sides = [_PARSERS[self.parser](text_of(files[side[page]])) for side in (english, foreign)]
+            if texts := put_beside(*sides):
                 yield page, texts
 
     def _place(self, path: str) -> tuple[str, str] | None:
         """Language and page of a file."""
-        for prefix, pattern in self.patterns.items():
+        for prefix, pattern in self.pages.items():
             if found := re.fullmatch(pattern, path):
                 page = f"{prefix}{found['page']}"
-                return None if re.search(self.left_out, page) else (found["language"] or ENGLISH, page)
+                is_list = self.parser == "html" and re.search(_LISTS, page)
+                return None if is_list or re.search(self.left_out, page) else (found["language"] or ENGLISH, page)
         return None
 
 
@@ -142,7 +172,7 @@ _MARKUP = re.compile(r"</?(?:i|b|big|small|span|ref|header|bold|italic|format|im
 _MAGIC = 0x950412DE  # of gettext's compiled catalogues (.mo)
 
 
-class Wesnoth:
+class Wesnoth(Source):
     def wants(self, path: str, language: Language) -> bool:
         return _SCENARIO.fullmatch(path) is not None or _is_catalogue(path, language)
 
@@ -218,53 +248,8 @@ def read_catalogue(raw: bytes) -> dict[str, str]:
 
 # ---- The list of sources ----
 
-# Of HTML manuals: indexes, tables of contents and the whole manual on one page.
-_LISTS = (
-    r"genindex|search|(^|/)index-|glossary-index|/ix\d|bi01|(^|/)developers-reference$|quickreference|sitemap|directives$"
-    r"|bk01-toc"
-)
-_PARSERS: dict[str, Callable[..., Extractor]] = {
-    "html": partial(Pages, parse=parse_html, left_out=_LISTS),
-    "xml": partial(Pages, parse=parse_xml),
-    "libreoffice": partial(Pages, parse=parse_libreoffice, align=align_by_name),
-    "man": partial(Pages, parse=parse_man),
-}
-
-
-@dataclass(frozen=True)
-class Source:
-    name: str
-    domain: str  # "games" or "manuals"
-    licence: str
-    packages: tuple[str, ...]
-    extractor: Extractor
-    multilingual: bool = False
-
-    def has(self, language: Language, packages: Container[str]) -> bool:
-        """Whether there is a package of the language, if each has its own."""
-        own = [name.format(language=language.package) for name in self.packages if "{language}" in name]
-        return not own or any(name in packages for name in own)
-
-    def packages_of(self, languages: list[Language]) -> list[tuple[str, ...]]:
-        """For each package its alternative names."""
-        filled = [
-            name.format(language=language.package)
-            for name in self.packages
-            for language in (languages if "{language}" in name else languages[:1])
-        ]
-        return [tuple(names.split("|")) for names in dict.fromkeys(filled)]
-
-
-def _source(
-    packages: str, parser: str = "", pages: Mapping[str, str] | None = None, left_out: str = "", **named: Any
-) -> Source:
-    options = {"left_out": left_out} if left_out else {}
-    extractor = _PARSERS[parser](pages, **options) if pages else Wesnoth()
-    return Source(packages=tuple(packages.split()), extractor=extractor, **named)
-
-
 _LISTED = tomllib.loads(Path(__file__).with_name("sources.toml").read_text(encoding="utf-8"))
-SOURCES = tuple(_source(**entry) for entry in _LISTED["source"])
+SOURCES = tuple(Manual(**entry) if "pages" in entry else Wesnoth(**entry) for entry in _LISTED["source"])
 
 
 def chosen_sources(only: str) -> list[Source]:

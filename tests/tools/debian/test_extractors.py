@@ -40,7 +40,7 @@ def catalogue(messages: dict[str, str], order: str = "<") -> bytes:
 
 def source(name: str):
     (found,) = chosen_sources(name)
-    return found.extractor
+    return found
 
 
 # ---- languages ----
