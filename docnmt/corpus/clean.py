@@ -159,7 +159,7 @@ def read_all(corpora: Iterable[CorpusFiles], languages: tuple[str, str], on_bad:
         for document in read_corpus(corpus, languages=languages, on_bad=on_bad):
             name = document.id if document.id not in seen else f"{corpus.title}/{document.id}"
             if name in seen:
-                raise DocnmtError(f"{corpus}: document {name} is there twice\n  Rename one of the two, or its file.")
+                raise DocnmtError(f"{corpus}: document {name} occurs twice\n  Rename one of the two, or its file.")
             seen.add(name)
             yield replace(document, id=name)
 

@@ -39,7 +39,7 @@ def read_release(source: str, target: str, encoding: str, reading: Reading) -> I
     ours, theirs = _files(source), _files(target)
     if not ours.keys() & theirs.keys():
         raise DocnmtError(
-            f"{source} and {target}: no file of one has the name of one of the other\n"
+            f"{source} and {target}: no file name occurs in both folders\n"
             f"  Name the two folders that hold the texts; these hold {_example(ours)} and {_example(theirs)}."
         )
     beside = Path(source).parent / ALIGNMENT
@@ -62,8 +62,8 @@ def _files(folder: str) -> dict[str, Path]:
         name = str(path.relative_to(folder).with_name(_stem(path)))
         if name in found:
             raise DocnmtError(
-                f"{found[name]} and {path}: both are called {name} but for their endings\n"
-                "  Keep one kind of file in a folder; of several translators name the folder of one."
+                f"{found[name]} and {path}: the same name, {name}, apart from the endings\n"
+                "  Keep one kind of file in a folder; if there are several translators, name the folder of one."
             )
         found[name] = path
     return found

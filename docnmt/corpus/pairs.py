@@ -59,10 +59,10 @@ def timed_pairs(
     if len(alone) > (1 - _ENOUGH) * len(left.segments):
         first = alone[0]
         problem = (
-            f"{len(alone):,} of {len(left.segments):,} sentences have none in {target.name} at their time; "
+            f"{len(alone):,} of {len(left.segments):,} sentences have no counterpart in {target.name} at their time; "
             f"the first, at {_clock(first.start)}: {first.text[:60]!r}"
         )
-        remedy = "Take subtitles of the same version of the film, or shift the timings of one of them."
+        remedy = "Use subtitles of the same version of the film, or shift the timings of one of them."
         reading.bad("unequal sides", problem, file=source.name, line=first.line, remedy=remedy)
         return
     for block in blocks:
@@ -128,7 +128,7 @@ _NATURES = {
 }
 _LIST = re.compile(r"[-*+]|[0-9]+[.)]")
 _NUMBER = re.compile(r"\d+")
-_REMEDY = "Mend one of the two there, so that both have the same paragraphs, or leave the pair out."
+_REMEDY = "Edit one of the two there, so that both have the same paragraphs, or leave the pair out."
 
 
 def paired_kind(file: str) -> str:
@@ -199,4 +199,4 @@ def _difference(
     at = next((i for i in range(both) if not alike(i)), both)
     here = [f"{text[at].text[:60]!r}" if at < len(text) else "the end" for text in (left, right)]
     counts = f"{len(left):,} segments, {'as many' if equal else f'but {len(right):,}'} in {target}"
-    return f"{counts}; they part at or before segment {at + 1:,}: {here[0]} and {here[1]}"
+    return f"{counts}; they differ at or before segment {at + 1:,}: {here[0]} and {here[1]}"

@@ -203,7 +203,7 @@ def read_with_starts(source: InputFile, target: InputFile, file: InputFile, read
         raise _bad_starts(file, f"the first document starts at {starts[0] if starts else None}, not at 0")
     for before, start in pairwise(starts):
         if start <= before:
-            raise _bad_starts(file, f"start {start} after start {before}")
+            raise _bad_starts(file, f"start {start} follows start {before}")
     ids = (f"{source.stem}:{bisect_right(starts, index)}" for index in count())
     lines = _named_lines(source, target, file, ids, lambda count: starts[-1] >= count, reading)
     return _rows_of_lines(lines, source, target, reading)
@@ -220,7 +220,7 @@ def _line_indices(file: InputFile, reading: Reading) -> Iterator[int]:
 def _bad_starts(file: InputFile, problem: str) -> DocnmtError:
     return DocnmtError(
         f"{file.name}: {problem}\n"
-        "  Write the 0-based index of the line each document starts on: 0 first, then ever larger."
+        "  Write the 0-based index of the first line of each document: 0 first, then in increasing order."
     )
 
 
@@ -248,7 +248,7 @@ def _named_lines(
         elif not (_blank(left) and _blank(right)):
             reading.bad("unknown document", "no document id", file=id_file.name, line=number)
     if has_more(number):
-        problem = f"names documents after the {number:,} lines of {source.name}"
+        problem = f"names documents beyond the {number:,} lines of {source.name}"
         reading.bad("unequal sides", problem, file=id_file.name, line=number + 1)
 
 

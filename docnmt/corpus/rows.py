@@ -30,8 +30,8 @@ _REMEDIES = {
     "repeated document": "Sort the file so that a document's lines are together, or rename one of the two.",
     "bad columns": "Give every row the same columns, with one separator between them: document id, source, target.",
     "bad JSON": 'Write one object a line: {"id": "...", "source": ["..."], "target": ["..."]}.',
-    "bad markup": "Mend the file at this place, or export it again.",
-    "entity declaration": "Remove it: entities other than the built-in ones are refused, as they can fill the memory.",
+    "bad markup": "Correct the file at this place, or export it again.",
+    "entity declaration": "Remove it: only built-in entities are allowed, as others could fill the memory.",
     "no document boundaries": (
         "Put a blank line between documents, name document_ids or document_starts, or list the files under `sentences`."
     ),

@@ -80,7 +80,7 @@ def _all_references(files: CorpusFiles, documents: Sequence[ParallelDocument], l
         if len(places[document.id]) != len(document):
             raise DocnmtError(
                 f"{files}: document {document.id} has {len(places[document.id]):,} references but {len(document):,} "
-                "sentence pairs\n  A test set cannot lose sentences: mend what skip_bad would skip."
+                "sentence pairs\n  A test set cannot lose sentences: correct what skip_bad would skip."
             )
     return [[version[i] for document in documents for i in places[document.id]] for version in found.texts]
 

@@ -160,5 +160,5 @@ def test_several_corpora_are_read_as_one(tmp_path):
     files = [CorpusFiles(str(tmp_path / f"{name}.tsv")) for name in "ab"]
     found = list(read_all(files, ("fr", "en"), raise_bad))
     assert [document.id for document in found] == ["d", "ea", "b/d", "eb"]
-    with pytest.raises(DocnmtError, match=r"document a/d is there twice\n  Rename"):
+    with pytest.raises(DocnmtError, match=r"document a/d occurs twice\n  Rename"):
         list(read_all([*files[:1] * 3], ("fr", "en"), raise_bad))

@@ -84,7 +84,7 @@ def test_subtitles_are_aligned_by_time(tmp_path: Path) -> None:
 def test_subtitles_of_another_film_are_refused(tmp_path: Path) -> None:
     late = [(a + 100, b + 100, text) for a, b, text in ENGLISH]
     files = pair(tmp_path, ".srt", srt(FRENCH), srt(late))
-    with pytest.raises(DocnmtError, match=r"line 2: 5 of 5 sentences have none in .*x\.en\.srt.* 00:00:01: 'Quand"):
+    with pytest.raises(DocnmtError, match=r"line 2: 5 of 5 sentences have no counterpart in .*x\.en\.srt.* 00:00:01: 'Quand"):
         read(files)
     skipped = SkipBad()
     with pytest.raises(DocnmtError, match="no documents"):
@@ -144,7 +144,7 @@ def test_pages(suffix: str, sides: tuple[str, str], tmp_path: Path) -> None:
     ],
 )
 def test_segments_of_another_nature_are_refused(suffix: str, sides: tuple[str, str], tmp_path: Path) -> None:
-    with pytest.raises(DocnmtError, match=r"segments, as many in .* they part at or before segment 3"):
+    with pytest.raises(DocnmtError, match=r"segments, as many in .* they differ at or before segment 3"):
         read(pair(tmp_path, suffix, *sides))
 
 

@@ -297,7 +297,7 @@ def test_several_blank_lines_between_documents(tmp_path: Path) -> None:
         ({"path": "broken.gz", "format": "tsv"}, "cannot be read"),
         ({"source": "prose", "target": "prose", "document_starts": "wrong"}, "first document starts at 1, not at 0"),
         ({"source": "prose", "target": "prose", "document_starts": "prose"}, "'Prose.' is not a line index"),
-        ({"source": "prose", "target": "prose", "document_starts": "back"}, "start 1 after start 1"),
+        ({"source": "prose", "target": "prose", "document_starts": "back"}, "start 1 follows start 1"),
     ],
 )
 def test_what_cannot_be_read_at_all(

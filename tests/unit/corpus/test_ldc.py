@@ -172,9 +172,9 @@ def test_sides_of_unequal_length_are_an_error(tmp_path):
 
 def test_the_folder_above_several_translators_is_refused(tmp_path):
     files = news(tmp_path)
-    with pytest.raises(DocnmtError, match=r"no file of one has the name of one of the other\n.*XIN20021\.sgm"):
+    with pytest.raises(DocnmtError, match=r"no file name occurs in both folders\n.*XIN20021\.sgm"):
         read(CorpusFiles(source=files.source, target=str(tmp_path / "translation")))
-    with pytest.raises(DocnmtError, match=r"both are called .*\n.*several translators"):
+    with pytest.raises(DocnmtError, match=r"the same name, .*\n.*several translators"):
         (tmp_path / "source" / "XIN20021.txt").write_text("")
         read(files)
 
