@@ -84,7 +84,9 @@ def test_subtitles_are_aligned_by_time(tmp_path: Path) -> None:
 def test_subtitles_of_another_film_are_refused(tmp_path: Path) -> None:
     late = [(a + 100, b + 100, text) for a, b, text in ENGLISH]
     files = pair(tmp_path, ".srt", srt(FRENCH), srt(late))
-    with pytest.raises(DocnmtError, match=r"line 2: 5 of 5 sentences have no counterpart in .*x\.en\.srt.* 00:00:01: 'Quand"):
+    with pytest.raises(
+        DocnmtError, match=r"line 2: 5 of 5 sentences have no counterpart in .*x\.en\.srt.* 00:00:01: 'Quand"
+    ):
         read(files)
     skipped = SkipBad()
     with pytest.raises(DocnmtError, match="no documents"):
