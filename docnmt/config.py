@@ -1,7 +1,7 @@
 """What a recipe can say: one TOML file has all that determines a result.
 
-Frozen dataclasses, read strictly: an unknown key is an error that names the nearest known one. Any value can be set
-from the command line: `--set model.width=256`.
+Frozen dataclasses, read strictly: an unknown key is an error that names the nearest known one. Any
+value can be set from the command line: `--set model.width=256`.
 """
 
 from __future__ import annotations

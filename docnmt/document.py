@@ -1,7 +1,7 @@
 """Documents, and the one rule by which a sentence gets its context.
 
-A document is an ordered run of sentences. Everything in docnmt (a corpus, a file, a request, a test set) is an
-iterable of documents, and contexts are derived from them here, never asked for.
+A document is an ordered run of sentences. Everything in docnmt (a corpus, a file, a request, a test
+set) is an iterable of documents, and contexts are derived from them here, never asked for.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from docnmt.base.errors import DocnmtError
 
-# A place in a document whose sentence is missing (it had no translation, or a filter removed it). It is not a training
-# pair and is never translated or scored. Contexts count it as a position but see nothing there, so that the sentences
-# before and after it never pass for neighbours.
+# A place in a document whose sentence is missing (it had no translation, or a filter removed it).
+# It is not a training pair and is never translated or scored. Contexts count it as a position but
+# see nothing there, so that the sentences before and after it never pass for neighbours.
 GAP = ""
 
 

@@ -1,7 +1,7 @@
 """A model is a folder: weights.safetensors, config.json with its settings, source.spm, target.spm.
 
-The weights are float32; in a folder that `docnmt quantize` wrote, matrices are int8, and config.json says so. Nothing
-in a folder is code: loading safetensors and JSON runs nothing.
+The weights are float32; in a folder that `docnmt quantize` wrote, matrices are int8, and
+config.json says so. Nothing in a folder is code: loading safetensors and JSON runs nothing.
 """
 
 from __future__ import annotations
@@ -196,9 +196,9 @@ def check_files(folder: Path) -> None:
 
 
 class _ForWeights(TorchFunctionMode):
-    """A model that is built to be filled from a file: refused if config.json makes it much larger than the file, and
-    without the random numbers that the file replaces. The device "meta" would do as well, but makes torch import its
-    compiler, which takes longer than all the rest."""
+    """A model that is built to be filled from a file: refused if config.json makes it much larger
+    than the file, and without the random numbers that the file replaces. The device "meta" would do
+    as well, but makes torch import its compiler, which takes longer than all the rest."""
 
     BESIDE = 1 << 24  # numbers that a model has beside its weights: tables of positions
     COPIES = 3  # of a table that both embeddings and the softmax share in the end

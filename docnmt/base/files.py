@@ -182,8 +182,9 @@ def read_json(path: Path) -> Any:
 
 # ---- one owner at a time ----
 
-# flock(2): the system releases the lock when its holder ends, whatever the reason. The lock is a file beside the folder
-# that names the owner. It stays, empty, when nobody has it: a file that is deleted might be locked twice.
+# flock(2): the system releases the lock when its holder ends, whatever the reason. The lock is a
+# file beside the folder that names the owner. It stays, empty, when nobody has it: a file that is
+# deleted might be locked twice.
 
 PATIENCE = 1.0  # seconds: a process that was just killed may take a moment to go, and testing a lock holds it briefly
 LOOK_AGAIN = 0.2

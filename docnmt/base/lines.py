@@ -61,8 +61,8 @@ BLOCK = 1 << 18
 MAX_CONTENT = 1 << 28  # bytes of a file that has to be read whole
 STDIN = "-"
 
-# C0 (except tab and newline), DEL, C1, the two non-characters that show a wrong byte order, and lone surrogates, which
-# stand for undecodable bytes and broken JSON escapes in a str.
+# C0 (except tab and newline), DEL, C1, the two non-characters that show a wrong byte order, and
+# lone surrogates, which stand for undecodable bytes and broken JSON escapes in a str.
 _FORBIDDEN = "\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff"
 _IN_BLOCK = re.compile(f"[{_FORBIDDEN}]")
 _IN_SENTENCE = re.compile(f"[\n{_FORBIDDEN}]")

@@ -142,8 +142,9 @@ class Table:
         return text + "".join(f"\n{_markdown(note)}\n" for note in self.notes)
 
     def latex(self) -> str:
-        """For the package booktabs. Long text is broken into lines; a wide table takes both columns of a page and is
-        scaled down with graphicx; one of many rows goes on over pages with longtable."""
+        """For the package booktabs. Long text is broken into lines; a wide table takes both columns
+        of a page and is scaled down with graphicx; one of many rows goes on over pages with
+        longtable."""
         layout = "".join(map(self._latex_column, range(len(self.columns))))
         head = [r"\toprule", " & ".join(_latex(column.name) for column in self.columns) + r" \\", r"\midrule"]
         lines = []

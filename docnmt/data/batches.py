@@ -1,7 +1,7 @@
 """Batches of sentence pairs with their contexts, and the order in which training sees them.
 
-The order is a pure function of the seed and the epoch, so a checkpoint needs only a position in it (epoch, index) for
-training to continue exactly.
+The order is a pure function of the seed and the epoch, so a checkpoint needs only a position in it
+(epoch, index) for training to continue exactly.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from docnmt.document import context_positions
 class Examples:
     """The sentence pairs of one or more token stores, numbered through, each with its context if there is a rule.
 
-    `foreign`, a seed, gives each sentence the context of a sentence of another document: a control. The rest is what
-    focus.py describes.
+    `foreign`, a seed, gives each sentence the context of a sentence of another document: a control.
+    The rest is what focus.py describes.
     """
 
     def __init__(
@@ -136,8 +136,8 @@ class Examples:
         return batch
 
     def _split(self, sources: list[list[int]], targets: list[list[int]], around: list[Neighbours]) -> None:
-        """Replaces some sentences by their second halves, and puts the first halves into the contexts. A foreign
-        context stays as it is: a control must not see the true one."""
+        """Replaces some sentences by their second halves, and puts the first halves into the
+        contexts. A foreign context stays as it is: a control must not see the true one."""
         assert self.split_pairs is not None and self.rule is not None
         for i, pair in enumerate(zip(sources, targets, strict=True)):
             halves = self.split_pairs(*pair)

@@ -1,7 +1,8 @@
 """What a system sees of the sentences around one, in token ids.
 
-Each kind of system has a rule: the neighbours joined in a row (`ContextRule`), each by itself (`HistoryRule`), with its
-translation (`MemoryRule`), or put before the sentence itself (a rule may change source and target, too).
+Each kind of system has a rule: the neighbours joined in a row (`ContextRule`), each by itself
+(`HistoryRule`), with its translation (`MemoryRule`), or put before the sentence itself (a rule may
+change source and target, too).
 """
 
 from __future__ import annotations

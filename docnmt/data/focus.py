@@ -1,5 +1,6 @@
-"""Four ways to make step 2 look at the context: words that context decides count for more, or have a loss within their
-class; words of the source are hidden; sentences are split, the first half as context of the second."""
+"""Four ways to make step 2 look at the context: words that context decides count for more, or have
+a loss within their class; words of the source are hidden; sentences are split, the first half as
+context of the second."""
 
 from __future__ import annotations
 
@@ -40,8 +41,8 @@ class NamedWords:
 
 # ---- Words that count for more than others while step 2 is trained ----
 
-# Words that context decides, such as his and her, are a few in a hundred: they hardly move a loss that counts all
-# words alike.
+# Words that context decides, such as his and her, are a few in a hundred: they hardly move a loss
+# that counts all words alike.
 
 
 class Focus:
@@ -68,21 +69,22 @@ class Focus:
 
 # ---- Choices between words of one class ----
 
-# Beside its loss over the whole vocabulary, a word of a class such as his, her and its has one over its class alone:
-# -log p(her) / (p(his) + p(her) + p(its)). Unlike a weight on these words it does not teach the model to write more of
-# them.
+# Beside its loss over the whole vocabulary, a word of a class such as his, her and its has one over
+# its class alone: -log p(her) / (p(his) + p(her) + p(its)). Unlike a weight on these words it does
+# not teach the model to write more of them.
 
 BALANCED = 3.0  # balancing changes a word's weight by at most this factor
 
 
 class Choices:
-    """`classes`: the words of each, separated by commas. A word may be in several ("her"): then its alternatives are
-    the words of all of them. Words of more than one piece are left out, as are those without an alternative in the
-    same spelling.
+    """`classes`: the words of each, separated by commas. A word may be in several ("her"): then its
+    alternatives are the words of all of them. Words of more than one piece are left out, as are
+    those without an alternative in the same spelling.
 
-    `counts`: how often each piece of the vocabulary occurs in the training text. If given, all words of a class have
-    the same weight in total: rare ones count for more, frequent ones for less. In novels three possessives of four are
-    *his*; without balance, *his* is a good answer without a look at the context.
+    `counts`: how often each piece of the vocabulary occurs in the training text. If given, all
+    words of a class have the same weight in total: rare ones count for more, frequent ones for
+    less. In novels three possessives of four are *his*; without balance, *his* is a good answer
+    without a look at the context.
     """
 
     def __init__(
@@ -128,10 +130,11 @@ class Choices:
 
 # ---- Words of the source hidden at random ----
 
-# What hidden words tell has to be found in the context. Fernandes et al. (2021), "Measuring and Increasing Context
-# Usage in Context-Aware Machine Translation", hide any word of the current sentence, none of its context. Ours can hide
-# named words alone, all of a sentence together: where il and elle are hidden, only the context tells he from she. Each
-# piece of a hidden word becomes the unknown word.
+# What hidden words tell has to be found in the context. Fernandes et al. (2021), "Measuring and
+# Increasing Context Usage in Context-Aware Machine Translation", hide any word of the current
+# sentence, none of its context. Ours can hide named words alone, all of a sentence together: where
+# il and elle are hidden, only the context tells he from she. Each piece of a hidden word becomes
+# the unknown word.
 
 
 class WordDropout:
@@ -152,9 +155,10 @@ class WordDropout:
 
 # ---- Sentences split in two ----
 
-# Lupo et al. (2022), "Divide and Rule: Effective Pre-Training for Context-Aware Multi-Encoder Translation Models": few
-# words depend on the sentence before, many on an earlier part of their own sentence. Split in the middle, any sentence
-# pair teaches where to look in a context: in *Elle prit | son chapeau* only the first half tells the gender of *son*.
+# Lupo et al. (2022), "Divide and Rule: Effective Pre-Training for Context-Aware Multi-Encoder
+# Translation Models": few words depend on the sentence before, many on an earlier part of their own
+# sentence. Split in the middle, any sentence pair teaches where to look in a context: in *Elle prit
+# | son chapeau* only the first half tells the gender of *son*.
 
 SHORTEST = 4  # pieces of a half
 

@@ -11,9 +11,10 @@ from torch import Tensor
 
 from docnmt.data.context import Before, Context
 
-# Embeddings, feed-forward networks, gates and norms are position-wise: they need not know which sentence a token
-# belongs to. So a batch is kept *packed*, [tokens, width]. Only attention looks across positions: it asks `Segments` to
-# lay the tokens out as [segments, longest, ...] and to remove the padding again.
+# Embeddings, feed-forward networks, gates and norms are position-wise: they need not know which
+# sentence a token belongs to. So a batch is kept *packed*, [tokens, width]. Only attention looks
+# across positions: it asks `Segments` to lay the tokens out as [segments, longest, ...] and to
+# remove the padding again.
 
 
 class Segments:
@@ -115,8 +116,8 @@ class History(NamedTuple):
         return Segments(torch.zeros_like(self.counts).index_add_(0, self.owners, self.source.segments.lengths))
 
     def remembered_words(self, left_out: Tensor | None = None) -> RememberedWords:
-        """The words of the translations before, in the order they were written. Rows end together, so that the last n
-        columns are the last n words of every sentence's history.
+        """The words of the translations before, in the order they were written. Rows end together,
+        so that the last n columns are the last n words of every sentence's history.
 
         left_out: words that are not remembered, [vocabulary], True for these
         """
@@ -201,7 +202,7 @@ def make_batch(
 
 
 def own_parts(values: Tensor, batch: Batch, own: Sequence[int]) -> list[Tensor]:
-    """Given a value for each target token, those of each sentence's last `own` tokens: a rule may have put the
-    translations of other sentences before them."""
+    """Given a value for each target token, those of each sentence's last `own` tokens: a rule may
+    have put the translations of other sentences before them."""
     parts = values.split(batch.target_in.segments.lengths.tolist())
     return [part[len(part) - count :] for part, count in zip(parts, own, strict=True)]

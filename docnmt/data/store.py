@@ -77,8 +77,8 @@ class TokenStore:
 class StoreWriter:
     """Appends documents; its memory does not grow with the corpus.
 
-    One block of sentences is encoded and written in a thread while the caller reads the next (SentencePiece releases
-    Python's lock), so at most two blocks are in memory.
+    One block of sentences is encoded and written in a thread while the caller reads the next
+    (SentencePiece releases Python's lock), so at most two blocks are in memory.
     """
 
     BLOCK = 8192  # sentences encoded together

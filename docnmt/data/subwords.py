@@ -1,7 +1,7 @@
 """Sub-words: SentencePiece BPE, trained here or an existing model.
 
-Pieces have the ids of the SentencePiece model, or those of a vocabulary file beside it, as in models of other programs,
-where one vocabulary may serve two SentencePiece models.
+Pieces have the ids of the SentencePiece model, or those of a vocabulary file beside it, as in
+models of other programs, where one vocabulary may serve two SentencePiece models.
 """
 
 from __future__ import annotations
@@ -98,8 +98,8 @@ class Subwords:
         return [self._processor.id_to_piece(int(i)) for i in ids]
 
     def ranks(self, sentence: str) -> list[int | None]:
-        """Each piece's rank in the SentencePiece model, which has frequent ones first; None for bytes and unknown ones.
-        A vocabulary file may be in another order, and of two languages."""
+        """Each piece's rank in the SentencePiece model, which has frequent ones first; None for
+        bytes and unknown ones. A vocabulary file may be in another order, and of two languages."""
         ids = self._processor.encode(sentence)
         return [None if self._processor.id_to_piece(i).startswith("<") else i for i in ids]
 
@@ -298,8 +298,8 @@ _REQUIRED = re.compile(r"required_chars\. \d+ vs (\d+)")
 
 
 def _beside_merges(lines: Iterable[str], config: SubwordConfig, seed: int) -> int:
-    """How many pieces are not merges: characters, bytes and marks. Only SentencePiece knows which characters it keeps;
-    asked for too few pieces, it fails at once and says how many it needs."""
+    """How many pieces are not merges: characters, bytes and marks. Only SentencePiece knows which
+    characters it keeps; asked for too few pieces, it fails at once and says how many it needs."""
     try:
         _run_trainer(lines, config, _FEWEST, seed, io.BytesIO())
     except RuntimeError as error:

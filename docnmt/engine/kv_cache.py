@@ -1,8 +1,8 @@
 """What the decoder attends to: keys and values of source and context, and of the words so far.
 
-There are two of each. With the accelerator keys and values lie still: each sentence has a slot, and when sentences
-leave or hypotheses change places, only small lists change. In torch alone all hypotheses of a sentence share a pool of
-words with a mask of what each of them sees.
+There are two of each. With the accelerator keys and values lie still: each sentence has a slot, and
+when sentences leave or hypotheses change places, only small lists change. In torch alone all
+hypotheses of a sentence share a pool of words with a mask of what each of them sees.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class SlottedMemory(NamedTuple):
 
 
 class SlottedWords:
-    """Keys and values of the words so far. For each hypothesis a list has the places in its sentence's slot that its
-    own words took."""
+    """Keys and values of the words so far. For each hypothesis a list has the places in its
+    sentence's slot that its own words took."""
 
     def __init__(self, layers: int, sentences: int, beam: int, heads: int, size: int, accelerator: Accelerator):
         self.beam, self.accelerator, self.filled = beam, accelerator, 0
@@ -77,8 +77,8 @@ class SlottedWords:
         return Keys(self.states[0], self.states[1], self.slots, self.counts, self.places)
 
     def attend(self, layer: int, projected: Tensor) -> Tensor:
-        """Query, key and value of each hypothesis' last word, [rows, 3 width] -> what it finds in its words, [rows,
-        width]"""
+        """Query, key and value of each hypothesis' last word, [rows, 3 width] -> what it finds in
+        its words, [rows, width]"""
         keys, values = self.states[0, layer], self.states[1, layer]
         self.accelerator.put(projected, keys, values, self.slots, self.filled - self.beam, self.beam)
         return self.accelerator.attend(projected, keys, values, self.slots, self.counts, self.places)
@@ -128,9 +128,9 @@ class MaskedMemory(NamedTuple):
 
 
 class MaskedWords:
-    """As `SlottedWords`. Each hypothesis sees of its sentence's pool what its own words put there. Words that no
-    hypothesis sees any more are thrown out every few steps, and most are: hypotheses of a sentence differ in their last
-    words."""
+    """As `SlottedWords`. Each hypothesis sees of its sentence's pool what its own words put there.
+    Words that no hypothesis sees any more are thrown out every few steps, and most are: hypotheses
+    of a sentence differ in their last words."""
 
     def __init__(self, layers: int, sentences: int, beam: int, heads: int, size: int):
         self.beam, self.filled = beam, 0
@@ -182,8 +182,9 @@ class MaskedWords:
 
 
 def _attend(query: Tensor, key: Tensor, value: Tensor, hidden: Tensor | None) -> Tensor:
-    """query [sentences, n, heads, size]; key [sentences, heads, size, m]; value [sentences, heads, m, size]; hidden:
-    added to the logits, fits [sentences, heads, n, m] -> [sentences x n, width]. The query carries its scale."""
+    """query [sentences, n, heads, size]; key [sentences, heads, size, m]; value [sentences, heads,
+    m, size]; hidden: added to the logits, fits [sentences, heads, n, m] -> [sentences x n, width].
+    The query carries its scale."""
     logits = query.transpose(1, 2) @ key
     if hidden is not None:
         logits += hidden

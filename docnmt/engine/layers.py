@@ -7,8 +7,8 @@ What the paper computes with several matrices is computed with one where the inp
     keys and values of the source for all decoder layers, and of the context for all layers of both sides.
 A query's scale, 1 / sqrt(width / heads), is part of its matrix.
 
-int8 is the accelerator's product: weights and inputs have one scale a row, so that no row depends on those beside it.
-Without the accelerator the same rounded weights are multiplied in float32.
+int8 is the accelerator's product: weights and inputs have one scale a row, so that no row depends
+on those beside it. Without the accelerator the same rounded weights are multiplied in float32.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def _fast() -> Accelerator | None:
 
 
 class QuantizedRows:
-    """A matrix as int8, each row with its own scale: its largest element becomes 127, or less if the accelerator's sums
-    would overflow."""
+    """A matrix as int8, each row with its own scale: its largest element becomes 127, or less if
+    the accelerator's sums would overflow."""
 
     def __init__(self, weight: Tensor):
         self.values, self.scales = quantize(weight.contiguous())  # int8 [rows, columns], [rows]
@@ -113,8 +113,9 @@ class Softmax:
 
 
 class Listed(NamedTuple):
-    """What each sentence of a batch may write. One product scores the words of all sentences, which is faster than one
-    for each; a sentence sees its own columns alone, so that its result does not depend on the rest of the batch."""
+    """What each sentence of a batch may write. One product scores the words of all sentences, which
+    is faster than one for each; a sentence sees its own columns alone, so that its result does not
+    depend on the rest of the batch."""
 
     matrix: Matrix
     words: Tensor  # of each sentence, [sentences, most]
@@ -147,8 +148,8 @@ class Norm:
 
 
 class PackedAttention:
-    """A sub-layer without the attention itself. `query` is made from the sub-layer's input: the query, in
-    self-attention with key and value."""
+    """A sub-layer without the attention itself. `query` is made from the sub-layer's input: the
+    query, in self-attention with key and value."""
 
     def __init__(self, query: Matrix, attention: SelfAttention | CrossAttention, norm: nn.LayerNorm, int8: bool):
         self.query, self.output, self.norm = query, pack_linear(attention.output, int8), Norm(norm)

@@ -17,9 +17,10 @@ from docnmt.base.errors import DocnmtError
 
 # ---- Matrices in eight bits ----
 
-# Whole numbers from -127 to 127, and for each row a float32 scale. A row computes one output, or is the embedding of
-# one word. A scale has 17 significant bits and a number 7: their product has 24, which float32 holds exactly. So a
-# matrix that was dequantized is quantized to the same numbers and scales again.
+# Whole numbers from -127 to 127, and for each row a float32 scale. A row computes one output, or is
+# the embedding of one word. A scale has 17 significant bits and a number 7: their product has 24,
+# which float32 holds exactly. So a matrix that was dequantized is quantized to the same numbers and
+# scales again.
 
 LARGEST = 127
 SCALE = ".scale"  # follows a matrix's name in a file
@@ -173,8 +174,8 @@ class Accelerator:
     def attend(
         self, query: Tensor, keys: Tensor, values: Tensor, slots: Tensor, counts: Tensor, places: Tensor | None = None
     ) -> Tensor:
-        """query [rows, width], or the first part of wider rows; keys, values [slots, heads, room, size]; slots, counts
-        [sentences]; places [rows, longest] -> [rows, width]"""
+        """query [rows, width], or the first part of wider rows; keys, values [slots, heads, room,
+        size]; slots, counts [sentences]; places [rows, longest] -> [rows, width]"""
         _, heads, room, size = keys.shape
         beam = len(query) // len(slots)
         out, weights = query.new_empty(len(query), heads * size), query.new_empty(room + LANES)
@@ -186,8 +187,8 @@ class Accelerator:
     def attend_words(
         self, query: Tensor, lengths: Tensor, keys: Tensor, values: Tensor, key_lengths: Tensor, heads: int
     ) -> Tensor:
-        """Sentences one after the other: query [words, width] and keys, values [words of a memory, width], or parts of
-        wider rows; words of each sentence -> [words, width]"""
+        """Sentences one after the other: query [words, width] and keys, values [words of a memory,
+        width], or parts of wider rows; words of each sentence -> [words, width]"""
         words, width = query.shape
         assert keys.stride(0) == values.stride(0)
         out, weights = query.new_empty(words, width), query.new_empty(int(key_lengths.max()) + LANES)
@@ -208,8 +209,9 @@ class Accelerator:
         return totals, origins, found
 
     def in_16_bits(self, values: Tensor, scales: Tensor) -> tuple[Tensor, Tensor]:
-        """The same int8 matrix, such that sixteen bits hold the sum of four products that products.h adds there,
-        whatever the input. Rows that need it become coarser, by less than one bit."""
+        """The same int8 matrix, such that sixteen bits hold the sum of four products that
+        products.h adds there, whatever the input. Rows that need it become coarser, by less than
+        one bit."""
         values, scales = values.contiguous(), scales.contiguous()
         assert values.shape[1] % DEPTH == 0
         most = torch.empty(len(values), dtype=torch.int32)

@@ -217,9 +217,10 @@ class _Block:
 
 # ---- The shortlist ----
 
-# The most frequent pieces; and for each source piece its most probable translations, learnt from the training pairs,
-# and the pieces that copy it letter by letter. The context's words add nothing: a context decides which of a word's own
-# translations to take, and some more of these cover more than the context's words would.
+# The most frequent pieces; and for each source piece its most probable translations, learnt from
+# the training pairs, and the pieces that copy it letter by letter. The context's words add nothing:
+# a context decides which of a word's own translations to take, and some more of these cover more
+# than the context's words would.
 
 FILE = "shortlist.safetensors"
 FREQUENT = 500  # pieces that every sentence may use
@@ -227,8 +228,8 @@ CANDIDATES = 20  # translations of a source piece beside them
 
 
 class Shortlist:
-    """`always`: the pieces that every sentence may use; row f of `lexicon`: those that source piece f adds. Shorter
-    rows are filled with pieces of their own or of `always`."""
+    """`always`: the pieces that every sentence may use; row f of `lexicon`: those that source piece
+    f adds. Shorter rows are filled with pieces of their own or of `always`."""
 
     def __init__(self, always: NDArray, lexicon: NDArray):
         self.always, self.lexicon = always.astype(np.int32), lexicon.astype(np.int32)
@@ -307,8 +308,8 @@ def make_shortlist(
 
 
 def _spelt(source: Subwords, target: Subwords) -> Iterator[list[int]]:
-    """For each source piece the target pieces that write the same: one if there is one, else the longest that fit, in
-    the end bytes."""
+    """For each source piece the target pieces that write the same: one if there is one, else the
+    longest that fit, in the end bytes."""
     # Bytes come before letters in a vocabulary: if both write the same, the letter stays.
     ids = {text: piece for piece, text in enumerate(target.written()) if text}
     for text in source.written():

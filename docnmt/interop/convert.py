@@ -1,7 +1,8 @@
 """`docnmt import` and `docnmt export`: models of Marian and of Hugging Face transformers, in and out.
 
-What goes out of a document model is the sentence model inside: neither program knows a context. Models that were
-imported go out as they came in; one that was trained here goes out if it was trained with Marian's arithmetic.
+What goes out of a document model is the sentence model inside: neither program knows a context.
+Models that were imported go out as they came in; one that was trained here goes out if it was
+trained with Marian's arithmetic.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """A model of another program: what its reader finds, and what each parameter is called here and there.
 
-Marian's matrices are [inputs, outputs] and its vectors [1, n]; ours are [outputs, inputs] and [n], as torch's and
-transformers'. Here queries, keys and values of one input are one matrix, there three.
+Marian's matrices are [inputs, outputs] and its vectors [1, n]; ours are [outputs, inputs] and [n],
+as torch's and transformers'. Here queries, keys and values of one input are one matrix, there
+three.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The layout of Hugging Face transformers: config.json, weights, source.spm, target.spm, vocab.json and the rest.
 
-It is the same model with one word more, `<pad>`, which begins a translation. transformers' arithmetic differs a little
-from Marian's: other sinusoids, `<pad>` takes part in the softmax, another epsilon in the norms.
+It is the same model with one word more, `<pad>`, which begins a translation. transformers'
+arithmetic differs a little from Marian's: other sinusoids, `<pad>` takes part in the softmax,
+another epsilon in the norms.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Marian's own layout, as OPUS-MT releases it.
 
-NAME.npz            parameters, and the settings of the model in special:model.yml
-decoder.yml         which model, which vocabularies, beam and normalisation
-NAME.vocab.yml      `piece: id` a line; or .vocab, a piece a line; or .spm, numbered by SentencePiece itself
-source.spm, target.spm   where the vocabulary is not .spm
+NAME.npz parameters, and the settings of the model in special:model.yml decoder.yml which model,
+which vocabularies, beam and normalisation NAME.vocab.yml `piece: id` a line; or .vocab, a piece a
+line; or .spm, numbered by SentencePiece itself source.spm, target.spm where the vocabulary is not
+.spm
 """
 
 from __future__ import annotations
@@ -164,8 +164,8 @@ def _write_vocabulary(folder: Path, side: str, subwords: Subwords) -> str:
 
 # ---- The YAML that Marian writes: one level of keys, each with a text or a list of texts ----
 
-# Read without types on purpose: a vocabulary has pieces such as `no`, `on` and `1`, which YAML takes for other
-# things.
+# Read without types on purpose: a vocabulary has pieces such as `no`, `on` and `1`, which YAML
+# takes for other things.
 
 _ESCAPES = {"0": "\0", "a": "\a", "b": "\b", "t": "\t", "n": "\n", "v": "\v", "f": "\f", "r": "\r", "e": "\x1b"}
 _ESCAPES |= {"N": "\x85", "_": "\xa0", "L": "\u2028", "P": "\u2029"}

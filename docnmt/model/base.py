@@ -16,18 +16,19 @@ from docnmt.model.layers import Dropout
 
 # ---- Softmax, label smoothing and cross-entropy in one piece ----
 
-# The logits of a batch are by far its largest tensor. Here they exist for a slice of tokens at a time, and their
-# derivative, softmax - smoothed target, overwrites them at once: no log-softmax is kept for the backward pass.
+# The logits of a batch are by far its largest tensor. Here they exist for a slice of tokens at a
+# time, and their derivative, softmax - smoothed target, overwrites them at once: no log-softmax is
+# kept for the backward pass.
 
 SLICE = 4 * 1024 * 1024  # logits at a time: large enough for a fast product, small enough for the cache
 
 
 class SmoothedCrossEntropy(torch.autograd.Function):
-    """(states [tokens, width], weight [vocabulary, width], bias [vocabulary] or None, targets [tokens], smoothing,
-    counts [tokens] or None) -> loss, log-probabilities.
+    """(states [tokens, width], weight [vocabulary, width], bias [vocabulary] or None, targets
+    [tokens], smoothing, counts [tokens] or None) -> loss, log-probabilities.
 
-    loss is the smoothed cross-entropy summed over tokens, each as often as `counts` says (None: once);
-    log-probabilities [tokens] are the targets' own, for the record (no derivative).
+    loss is the smoothed cross-entropy summed over tokens, each as often as `counts` says (None:
+    once); log-probabilities [tokens] are the targets' own, for the record (no derivative).
     """
 
     @staticmethod
@@ -154,8 +155,9 @@ class TranslationModel(nn.Module):
         return decoded.states
 
     def logits(self, decoded: Any, previous: Tensor, remembered: Any) -> Tensor:
-        """Of the next word of each hypothesis, [rows, vocabulary]; for systems that need them, `previous` is the last
-        word, [rows], and `remembered` what `encode` keeps of the sentences before"""
+        """Of the next word of each hypothesis, [rows, vocabulary]; for systems that need them,
+        `previous` is the last word, [rows], and `remembered` what `encode` keeps of the sentences
+        before"""
         return self.softmax(self.read_out(decoded)).float()
 
     def tie_weights(self) -> None:
@@ -166,8 +168,8 @@ class TranslationModel(nn.Module):
             self.softmax.weight = self.target_embedding.weight
 
     def loss(self, batch: Batch, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
-        """The smoothed cross-entropy summed over tokens, each as often as it counts, plus that of choices; and the
-        log-probability of each target token."""
+        """The smoothed cross-entropy summed over tokens, each as often as it counts, plus that of
+        choices; and the log-probability of each target token."""
         states, weight, bias = self(batch), self.softmax.weight, self.softmax.bias
         loss, log_p = smoothed_cross_entropy(states, weight, batch.target_out, smoothing, batch.counts, bias)
         return loss if batch.choice is None else loss + choice_loss(states, weight, batch.choice, bias), log_p

@@ -60,16 +60,17 @@ class ContextEncoder(nn.Module):
 
 
 class ContextEmbeddings(nn.Module):
-    """C = the embeddings of the context's words, without positions: `context_representation=embedding` in the authors'
-    released code."""
+    """C = the embeddings of the context's words, without positions:
+    `context_representation=embedding` in the authors' released code."""
 
     def forward(self, words: Tensor, segments: Segments) -> Tensor:
         return words
 
 
 class ContextLSTM(nn.Module):
-    """C = the states of a bidirectional LSTM over these embeddings: `bilstm` in the released code. There each direction
-    is as wide as the model; here half as wide, so that C has the model's width."""
+    """C = the states of a bidirectional LSTM over these embeddings: `bilstm` in the released code.
+    There each direction is as wide as the model; here half as wide, so that C has the model's
+    width."""
 
     def __init__(self, width: int):
         super().__init__()
@@ -92,8 +93,8 @@ class ContextLSTM(nn.Module):
 
 
 class EncodedSentences(nn.Module):
-    """Ours, instead of a context encoder: the source encoder's states of each sentence before, encoded alone, plus a
-    learnt embedding of how far back it is."""
+    """Ours, instead of a context encoder: the source encoder's states of each sentence before,
+    encoded alone, plus a learnt embedding of how far back it is."""
 
     def __init__(self, previous: int, width: int):
         super().__init__()
@@ -119,8 +120,9 @@ class ContextAttention(nn.Module):
         self.connection = make_connection(connection, start, width, opening)
         self.dropout = Dropout(dropout if connection == "residual" else 0.0)  # none before a gate, as in released code
         if start == "sentence":
-            # SubLayer(H) is zero at first, so the model starts as the sentence model. The output matrix still has a
-            # gradient from the first update on; once it has moved, so has everything before it.
+            # SubLayer(H) is zero at first, so the model starts as the sentence model. The output
+            # matrix still has a gradient from the first update on; once it has moved, so has
+            # everything before it.
             nn.init.zeros_(self.attention.output.weight)
 
     def forward(self, h: Tensor, segments: Segments, context: Tensor, context_segments: Segments) -> Tensor:
@@ -134,8 +136,8 @@ class ContextAttention(nn.Module):
 class Gate(nn.Module):
     """lambda = sigmoid(W_i H + W_s SubLayer(H)), for each position and dimension.
 
-    Without a bias, as in the paper, it begins half open. `opening`, the share 1 - lambda of the context that is let in
-    at first, is set by a bias, which is then learnt.
+    Without a bias, as in the paper, it begins half open. `opening`, the share 1 - lambda of the
+    context that is let in at first, is set by a bias, which is then learnt.
     """
 
     def __init__(self, width: int, opening: float = 0.5):

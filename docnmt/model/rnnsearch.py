@@ -8,8 +8,8 @@
     t_t  = maxout(U_o s_t + V_o e(y_t-1) + C_o c_t)        the larger one of each two
     p(y_t | y_<t, x) = softmax(W_o t_t)
 
-Embeddings, states and t_t have the recipe's width, annotations twice that; one layer each, no heads. A GRU is torch's:
-the reset gate acts on U s, not on s, so that one product serves all gates.
+Embeddings, states and t_t have the recipe's width, annotations twice that; one layer each, no
+heads. A GRU is torch's: the reset gate acts on U s, not on s, so that one product serves all gates.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class RNNsearch(TranslationModel):
         self.query = matrix(width, width)  # W_a
         self.key = matrix(2 * width, width)  # U_a
         self.energy = nn.Parameter(torch.empty(width))  # v
-        # The decoder's GRU, its three gates (reset, update, new state) side by side. What the words give to them is
-        # computed for a whole sentence at once.
+        # The decoder's GRU, its three gates (reset, update, new state) side by side. What the words
+        # give to them is computed for a whole sentence at once.
         self.word_gates = linear(width, 3 * width)
         self.source_gates = matrix(2 * width, 3 * width)
         self.state_gates = linear(width, 3 * width)
@@ -80,8 +80,8 @@ class RNNsearch(TranslationModel):
         return self.annotate(source)
 
     def annotate(self, source: Packed, first: Tensor | None = None, start: Tensor | float = 0.0) -> Annotations:
-        """`first`: states of both directions before the first word, [2, sentences, width], instead of zeros; `start` is
-        added before the tanh of s_0."""
+        """`first`: states of both directions before the first word, [2, sentences, width], instead
+        of zeros; `start` is added before the tanh of s_0."""
         h, _ = run_gru(self.encoder, self.embed(self.source_embedding, source.tokens), source.segments, first)
         s_0 = torch.tanh(self.start(h[:, 0].chunk(2, dim=-1)[1]) + start)
         h = self.dropout(h)
@@ -131,8 +131,9 @@ class RNNsearch(TranslationModel):
 class _Energies(torch.autograd.Function):
     """v tanh(query + key) for every query and key of a sentence.
 
-    (query [sentences, n, width], key [sentences, longest, width], v [width]) -> [sentences, n, longest]. The tanh is
-    by far the largest tensor of a step: it is computed again for the derivative and not kept for every target word.
+    (query [sentences, n, width], key [sentences, longest, width], v [width]) -> [sentences, n,
+    longest]. The tanh is by far the largest tensor of a step: it is computed again for the
+    derivative and not kept for every target word.
     """
 
     @staticmethod
@@ -170,8 +171,8 @@ def gru(inputs: int, width: int, bidirectional: bool = False) -> nn.GRU:
 
 
 def run_gru(layer: nn.GRU, x: Tensor, segments: Segments, first: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """[tokens, inputs] -> states [segments, longest, directions x width] and each segment's last ones [directions,
-    segments, width], in the backward direction that of its first token."""
+    """[tokens, inputs] -> states [segments, longest, directions x width] and each segment's last
+    ones [directions, segments, width], in the backward direction that of its first token."""
     rows = pack_padded_sequence(segments.pad(x), segments.lengths.cpu(), batch_first=True, enforce_sorted=False)
     states, last = layer(rows, first)
     return pad_packed_sequence(states, batch_first=True)[0], last

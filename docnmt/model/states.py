@@ -22,8 +22,8 @@ class State(Protocol):
         """The words that have logits, [sentences, words]; None: the whole vocabulary."""
 
     def logits(self, words: Tensor) -> Tensor:
-        """The last word of each hypothesis, [rows] -> logits of the next one, [rows, vocabulary], which the next call
-        may overwrite"""
+        """The last word of each hypothesis, [rows] -> logits of the next one, [rows, vocabulary],
+        which the next call may overwrite"""
 
     def reorder(self, rows: Tensor) -> None:
         """Row r continues what was row rows[r]."""

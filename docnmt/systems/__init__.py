@@ -1,7 +1,8 @@
 """The systems that a recipe can choose from, by `model.kind` and `context.kind`: the paper's and its rivals.
 
-A system is a module with a `SYSTEM` in it (see interface.py) and one line here; another name in the module follows a
-colon. Nothing is imported before a recipe asks for it, so that reading a recipe stays quick.
+A system is a module with a `SYSTEM` in it (see interface.py) and one line here; another name in the
+module follows a colon. Nothing is imported before a recipe asks for it, so that reading a recipe
+stays quick.
 """
 
 from __future__ import annotations

@@ -1,19 +1,21 @@
-"""Kuang et al. (2017), "Cache-based Document-level Neural Machine Translation", on the Transformer and on
-RNNsearch, its authors' own base.
+"""Kuang et al. (2017), "Cache-based Document-level Neural Machine Translation", on the Transformer
+and on RNNsearch, its authors' own base.
 
-The cache of a sentence holds words of the translations before it, first in first out, without stop words and
-punctuation (the dynamic cache), and words of its topic (the topic cache, see topics.py). At step t
+The cache of a sentence holds words of the translations before it, first in first out, without stop
+words and punctuation (the dynamic cache), and words of its topic (the topic cache, see topics.py).
+At step t
 
     score(w) = log p_nmt(w) + FFN(s_t, c_t, e(y_{t-1}), e(w))       for the distinct words w of the cache
     p_cache  = softmax of these scores
     a        = sigmoid(FFN(s_t, c_t, e(y_{t-1})))
     p        = a p_nmt + (1 - a) p_cache
 
-Zhang et al. do not describe their port to the Transformer in detail. Ours: s_t is the decoder's top state, c_t what its
-top layer found in the source, both networks have one hidden layer of the model's width (tanh), words are sub-word
-pieces, stop words are the frequent ones (`stop_words` below), unless the recipe lists them. The original's score is the
-network alone. With log p_nmt, p_cache is at first what the base itself thinks of the words of the cache; without it the
-gate has closed before the network has learned which of them fit.
+Zhang et al. do not describe their port to the Transformer in detail. Ours: s_t is the decoder's top
+state, c_t what its top layer found in the source, both networks have one hidden layer of the
+model's width (tanh), words are sub-word pieces, stop words are the frequent ones (`stop_words`
+below), unless the recipe lists them. The original's score is the network alone. With log p_nmt,
+p_cache is at first what the base itself thinks of the words of the cache; without it the gate has
+closed before the network has learned which of them fit.
 """
 
 from __future__ import annotations
@@ -126,8 +128,9 @@ class CacheModel(TranslationModel):
             log_nmt, log_a, gain = self.mix(states, x, cache)
             right = (gain * (cache.words == y[:, None])).sum(1)
             log_p = log_nmt.gather(1, y[:, None])[:, 0] + log_a[:, 0] + right
-            # Smoothing as without a cache: `smoothing` parts of the target are uniform over the vocabulary, with p the
-            # mixture. sum_v log p(v) needs only the gains of the cache's words.
+            # Smoothing as without a cache: `smoothing` parts of the target are uniform over the
+            # vocabulary, with p the mixture. sum_v log p(v) needs only the gains of the cache's
+            # words.
             vocabulary = log_nmt.shape[1]
             all_log_p = log_nmt.sum(1) + vocabulary * log_a[:, 0] + gain.sum(1)
             smoothed = (1 - smoothing) * log_p + smoothing / vocabulary * all_log_p
@@ -176,8 +179,8 @@ class CacheRNNsearch(CacheModel, RNNsearch):
 
 
 def stop_words(context: ContextConfig, documents: TokenStore, target: Subwords) -> Tensor:
-    """What the dynamic cache does not remember, [vocabulary]: pieces without a letter or digit, and those that the
-    recipe lists, or else those at least as frequent as it says."""
+    """What the dynamic cache does not remember, [vocabulary]: pieces without a letter or digit, and
+    those that the recipe lists, or else those at least as frequent as it says."""
     texts = [text.decode("utf-8", "replace").strip().casefold() for text in target.written()]
     # A byte that is no character by itself may be part of a letter.
     found = torch.tensor([not any(c.isalnum() or c == "\ufffd" for c in text) for text in texts])

@@ -6,12 +6,14 @@ The model is the sentence-level Transformer; only what it reads and writes chang
     2-to-1      x_{k-1} BREAK x_k         ->  y_k
     2+2         x_{k-1} BREAK x_k         ->  y_{k-1} BREAK y_k        what follows the break is the translation
 
-The authors' are 2+1 and 2+2, called 2-to-2 below. With `context.previous` above 1 more sentences come before, each with
-its break, or with all their words prefixed. The first sentence of a document has nothing before it.
+The authors' are 2+1 and 2+2, called 2-to-2 below. With `context.previous` above 1 more sentences
+come before, each with its break, or with all their words prefixed. The first sentence of a document
+has nothing before it.
 
-Ours: the break is the begin mark of either language, which is in every vocabulary and in no sentence, so that a
-sentence model keeps its pieces. A word with its prefix is a word of its own: its pieces have a second embedding, which
-begins as that of the same piece without the prefix. The other kinds have no theta_d: step 2 trains the whole model.
+Ours: the break is the begin mark of either language, which is in every vocabulary and in no
+sentence, so that a sentence model keeps its pieces. A word with its prefix is a word of its own:
+its pieces have a second embedding, which begins as that of the same piece without the prefix. The
+other kinds have no theta_d: step 2 trains the whole model.
 """
 
 from __future__ import annotations
@@ -61,8 +63,8 @@ class ToOne(ContextRule):
 
 @dataclass(frozen=True)
 class ToTwo(ToOne):
-    """2-to-2: their translations go into the target as well. The decoder writes them itself, so sentences need not be
-    decoded in order."""
+    """2-to-2: their translations go into the target as well. The decoder writes them itself, so
+    sentences need not be decoded in order."""
 
     sees_translations = True
 
@@ -93,8 +95,8 @@ class ToTwo(ToOne):
 
 @dataclass(frozen=True)
 class Prefixed(ToOne):
-    """2+1: each word of the sentences before has a prefix; there is no break. A prefixed piece is ~id, a negative
-    number, whatever the size of the vocabulary."""
+    """2+1: each word of the sentences before has a prefix; there is no break. A prefixed piece is
+    ~id, a negative number, whatever the size of the vocabulary."""
 
     def source(self, sentence: Ids, around: Neighbours) -> Ids:
         row = [~token for before in around.before for token in before]

@@ -1,19 +1,20 @@
 """Tu et al. (2018), "Learning to Remember Translation History with a Continuous Cache", on the Transformer.
 
-A slot i of the cache has a key c_i, a value s_i and a word y_i: s_i is the decoder's state at y_i, c_i what it had
-found in the source. At step t of the sentence in hand
+A slot i of the cache has a key c_i, a value s_i and a word y_i: s_i is the decoder's state at y_i,
+c_i what it had found in the source. At step t of the sentence in hand
 
     w        = softmax over i of c_t . c_i
     m_t      = sum_i w_i s_i
     lambda   = sigmoid(U s_t + V c_t + W m_t + b)       for each position and dimension
     s~_t     = (1 - lambda) s_t + lambda m_t            goes into the softmax in the place of s_t
 
-After each sentence its words go into the cache: a word that has a slot is averaged into it, (old + new) / 2; another
-takes a free slot, or that of the word written longest ago. Here the cache is rebuilt from the translations before a
-sentence, by running the sentence-level base over them without a gradient. Ours: s_t is the decoder's top state, c_t
-what its top layer found in the source; a remembered s_i is moved towards the word that was written, which the state
-before it could not know; the gate has a bias, so that with `context.start = "sentence"` it begins nearly closed, and
-step 2 close to the base.
+After each sentence its words go into the cache: a word that has a slot is averaged into it, (old +
+new) / 2; another takes a free slot, or that of the word written longest ago. Here the cache is
+rebuilt from the translations before a sentence, by running the sentence-level base over them
+without a gradient. Ours: s_t is the decoder's top state, c_t what its top layer found in the
+source; a remembered s_i is moved towards the word that was written, which the state before it could
+not know; the gate has a bias, so that with `context.start = "sentence"` it begins nearly closed,
+and step 2 close to the base.
 """
 
 from __future__ import annotations
@@ -42,17 +43,18 @@ class Slots(NamedTuple):
 def fill_slots(words: Tensor, limit: int) -> tuple[Tensor, Tensor]:
     """What a cache of `limit` slots holds after these words, [sentences, length], each row in order, -1: no word.
 
-    Returns the slots' words, [sentences, slots], the latest first, and the weight of each position in each slot,
-    [sentences, slots, length]. Computed at once instead of word by word: a slot depends on its word's own positions,
-    and on whether the word lost its slot between two of them.
+    Returns the slots' words, [sentences, slots], the latest first, and the weight of each position
+    in each slot, [sentences, slots, length]. Computed at once instead of word by word: a slot
+    depends on its word's own positions, and on whether the word lost its slot between two of them.
     """
     length = words.shape[1]
     at = torch.arange(length, device=words.device)
     there = words >= 0
     same = (words[:, :, None] == words[:, None, :]) & there[:, :, None]  # [sentences, length, length]
     before = torch.where(same & (at < at[:, None]), at, -1).amax(2) if length else words  # the word's last position
-    # A word lost its slot between two of its positions if as many other words came as there are slots. Of each other
-    # word the first position after `before` counts: the one whose own `before` is earlier.
+    # A word lost its slot between two of its positions if as many other words came as there are
+    # slots. Of each other word the first position after `before` counts: the one whose own `before`
+    # is earlier.
     between = (at > before[:, :, None]) & (at < at[:, None]) & (before[:, None, :] < before[:, :, None])
     averaged = (before >= 0) & ((between & there[:, None, :]).sum(2) < limit)
     after = same & (at > at[:, None])
@@ -97,8 +99,8 @@ class ContinuousCacheTransformer(DocumentTransformer):
         return Slots(keys, values, tags)
 
     def having_written(self, words: Tensor, s: Tensor) -> Tensor:
-        """States before a word, [..., width], moved by their own length towards that word's row of W_o: if the state
-        gave two words even chances, it now tells which one was written."""
+        """States before a word, [..., width], moved by their own length towards that word's row of
+        W_o: if the state gave two words even chances, it now tells which one was written."""
         return s + s.norm(dim=-1, keepdim=True) * F.normalize(self.softmax.weight[words], dim=-1).to(s.dtype)
 
     def recall(self, decoded: Decoded, segments: Segments, remembered: Slots) -> Decoded:

@@ -7,13 +7,14 @@ A state looks at the words of each sentence before, then at what it found in the
     lambda = sigmoid(W_h h_t + W_d d_t)                             for each position and dimension
     h~_t = lambda h_t + (1 - lambda) d_t                            takes the place of h_t
 
-In the encoder h_t is its output and h^j its outputs for sentence j; in the decoder h_t is the top layer's state and h^j
-its states while it wrote the translation of sentence j. Norms are where the authors' code has them: f_w and f_s are a
-norm before the attention's own matrix, s^j is normed, FFN(m) is m + FNN(LayerNorm(m)), and h~_t is normed. As there, no
-gradient flows into the h^j.
+In the encoder h_t is its output and h^j its outputs for sentence j; in the decoder h_t is the top
+layer's state and h^j its states while it wrote the translation of sentence j. Norms are where the
+authors' code has them: f_w and f_s are a norm before the attention's own matrix, s^j is normed,
+FFN(m) is m + FNN(LayerNorm(m)), and h~_t is normed. As there, no gradient flows into the h^j.
 
-Ours: the h^j are those of the sentence-level base, so that a sentence needs only k sentences of its document; if there
-are none before, the states of a begin mark take their place, and the attention learns what they mean.
+Ours: the h^j are those of the sentence-level base, so that a sentence needs only k sentences of its
+document; if there are none before, the states of a begin mark take their place, and the attention
+learns what they mean.
 """
 
 from __future__ import annotations

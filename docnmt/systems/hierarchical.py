@@ -10,10 +10,11 @@ D is used in three places:
     s_t = GRU(s_t-1, [e(y_t-1); c_t; z_t D])        an auxiliary context, let through by a gate
     z_t = sigmoid(U_z s_t-1 + W_z e(y_t-1) + C_z c_t + V_z D + b)
 
-The paper's gate reads the state, the last word and the source; V_z D and b are from the authors' released code. The
-base's matrices keep their shapes: the part of z_t D is added to the decoder's three gates. Ours: the source embedding
-serves the context, too; h_0 is a map of D (the authors take D itself); with `context.start = "sentence"` the maps of D
-begin as zeros, so that step 2 starts as the base.
+The paper's gate reads the state, the last word and the source; V_z D and b are from the authors'
+released code. The base's matrices keep their shapes: the part of z_t D is added to the decoder's
+three gates. Ours: the source embedding serves the context, too; h_0 is a map of D (the authors take
+D itself); with `context.start = "sentence"` the maps of D begin as zeros, so that step 2 starts as
+the base.
 """
 
 from __future__ import annotations

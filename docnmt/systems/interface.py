@@ -20,8 +20,8 @@ from docnmt.model.transformer import DocumentTransformer
 class System:
     """A model made from a recipe's settings, what it sees of a document, and how it decodes word by word.
 
-    The parameters that step 2 adds lie under modules whose names start with "context"; the rest is the base. Without a
-    context the model is its sentence-level base.
+    The parameters that step 2 adds lie under modules whose names start with "context"; the rest is
+    the base. Without a context the model is its sentence-level base.
     """
 
     model: Callable[[ModelConfig, ContextConfig, int, int], TranslationModel]  # the last two: sizes of vocabularies

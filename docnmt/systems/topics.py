@@ -1,12 +1,13 @@
 """Topics of documents and the target words that go with them, for the topic cache of cache.py.
 
-A mixture of unigrams (Nigam et al., 2000) over both sides of the training documents: a document d has one topic z, and
-given it every word is drawn by itself,
+A mixture of unigrams (Nigam et al., 2000) over both sides of the training documents: a document d
+has one topic z, and given it every word is drawn by itself,
 
     p(d) = sum_z p(z) prod_x p(x | z) prod_y p(y | z)          x: source pieces, y: target pieces
 
-fitted by EM. The topic of a sentence is the likeliest one given the source pieces that the system sees. The original
-has an LDA model for each language and a projection between them; one model of both sides needs no projection.
+fitted by EM. The topic of a sentence is the likeliest one given the source pieces that the system
+sees. The original has an LDA model for each language and a projection between them; one model of
+both sides needs no projection.
 """
 
 from __future__ import annotations
@@ -59,8 +60,9 @@ class Topics(nn.Module):
         log_p, log_prior = log_words(source), log_topics(belongs)
         self.log_prior.copy_(log_prior)
         self.evidence.copy_(log_p - torch.logsumexp(log_p + log_prior, 1, keepdim=True))
-        # How far a word is above the count that its overall frequency predicts, in standard deviations: function words
-        # are expected everywhere. Adding one to the variance keeps words seen only once down.
+        # How far a word is above the count that its overall frequency predicts, in standard
+        # deviations: function words are expected everywhere. Adding one to the variance keeps words
+        # seen only once down.
         expected = target.sum(1, keepdim=True) * target.sum(0) / target.sum().clamp(min=1.0)
         excess = (target - expected) / (expected + 1).sqrt()
         best, words = excess.topk(min(self.words.shape[1], target_vocabulary), dim=0)  # [words, topics]

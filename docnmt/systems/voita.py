@@ -1,8 +1,8 @@
 """Voita et al. (2018), "Context-Aware Neural Machine Translation Learns Anaphora Resolution".
 
-The context goes through the source encoder's own first N - 1 layers and a last layer of its own. A special token
-stands before the context and not before the source, so that the shared layers know which of the two they encode. In
-the source encoder's last layer
+The context goes through the source encoder's own first N - 1 layers and a last layer of its own. A
+special token stands before the context and not before the source, so that the shared layers know
+which of the two they encode. In the source encoder's last layer
 
     a = MultiHead(S, S, S)                  self-attention, as it was
     b = MultiHead(S, C, C)                  attention to the encoded context
@@ -11,8 +11,8 @@ the source encoder's last layer
 
 and everything after it, the decoder included, stays what it was.
 
-Ours: the special token's embedding belongs to theta_d. The authors train the whole model; a frozen base has never read
-this token and could not learn what it means.
+Ours: the special token's embedding belongs to theta_d. The authors train the whole model; a frozen
+base has never read this token and could not learn what it means.
 """
 
 from __future__ import annotations
