@@ -30,14 +30,12 @@ class DataConfig:
 @dataclass(frozen=True)
 class SubwordConfig:
     vocabulary: int = 32_000  # how large
-    counts: str = (
-        "pieces"  # what it counts: all pieces, or "merges" of BPE, with characters, bytes and marks beside them
-    )
+    counts: str = "pieces"  # that it counts; "merges": of BPE, with characters, bytes and marks beside them
     shared: bool = False  # one model for both languages
-    sample: int = 1_000_000  # train on at most so many lines, drawn at random
+    sample: int = 1_000_000  # train on at most this many lines, drawn at random
     character_coverage: float = 0.9995  # share of characters with a piece of their own; the rest is spelt in bytes
-    lowercase: bool = False  # both languages in lower case, also what is translated
-    tokenized: bool = False  # the corpora are, with spaces between words and marks: pieces end at spaces alone
+    lowercase: bool = False  # both languages are lower-cased, also what is translated
+    tokenized: bool = False  # the corpora have spaces between words and punctuation: pieces end at spaces only
     source_model: str = ""  # an existing SentencePiece model instead of training one
     target_model: str = ""
 
@@ -56,7 +54,7 @@ class ModelConfig:
     dropout: float = 0.1  # on embeddings and sub-layer outputs
     tie: str = "target"  # W_o is the target embedding; "all": the source embedding too; "none"
     max_length: int = 512  # longest sentence in pieces; a longer one is translated in parts
-    # What models of other programs do otherwise than the paper's; docs/import.md.
+    # How models of other programs differ from the paper's; docs/import.md.
     activation: str = "relu"  # of feed-forward networks; "swish" or "gelu"
     positions: str = "vaswani"  # the table of sinusoids; or "marian"
     norm_epsilon: float = 1e-5  # of the base's layer norms
@@ -102,7 +100,7 @@ class ContextConfig:
     cache_words: int = 100  # "cache" and "continuous-cache": words of the translations before
     topic_words: int = 200  # "cache": words of the topic beside them; 0: none
     stop_words: tuple[str, ...] = ()  # "cache": target words that it does not remember; none: the frequent ones
-    stop_frequency: float = 0.002  # "cache": a share of all pieces; who reaches it is a stop word where none are named
+    stop_frequency: float = 0.002  # "cache": share of all pieces from which one is a stop word, if none are named
 
     def __post_init__(self) -> None:
         one_of("context.representation", self.representation, ("layers", "encoder", "embedding", "lstm"))
@@ -141,14 +139,14 @@ class StepConfig:
     accumulation: int = 1  # batches an update, in each process
     learning_rate: float = 1.0  # factor on Vaswani's schedule
     warmup: int = 4_000  # updates
-    cooldown: int = 0  # updates at the end over which the rate falls to nothing, in a straight line
+    cooldown: int = 0  # updates at the end over which the rate falls linearly to zero
     smoothing: float = 0.1  # of labels
     clip: float = 0.0  # largest gradient norm; 0: no clipping
     log_every: int = 50  # updates
     validate_every: int = 2_000
     checkpoint_every: int = 500
-    patience: int = 0  # stop after so many validations without a better one; 0: never
-    average: int = 1  # the final model averages so many of the best validations
+    patience: int = 0  # stop after this many validations without a better one; 0: never
+    average: int = 1  # the final model averages this many of the best validations
 
     def __post_init__(self) -> None:
         every = ("log_every", "validate_every", "checkpoint_every")
@@ -159,7 +157,7 @@ class StepConfig:
             _at_least(f"{self.section}.{name}", getattr(self, name), 0)
 
     def cooling(self, update: int) -> list[int] | None:
-        """From which update to which the rate falls, if by this update it has begun to."""
+        """The first and last update of the cooldown, if it has begun by this update."""
         first = max(0, self.updates - self.cooldown)
         return [first, self.updates] if self.cooldown and update > first else None
 
@@ -184,16 +182,14 @@ class DocumentStepConfig(StepConfig):
     context_from: str = "own"  # controls: "shuffled", contexts of other documents; "none", empty ones
     focus: tuple[str, ...] = ()  # words of the target that count for more: those that context decides
     focus_weight: float = 5.0  # as often as they count; the dev loss counts all words once
-    focus_only: bool = False  # sentences without such a word are passed over, but for the contexts of others
-    choices: tuple[
-        str, ...
-    ] = ()  # classes of target words, such as "his,her,its": a loss within each, beside the other
+    focus_only: bool = False  # sentences without such a word are skipped, except as context
+    choices: tuple[str, ...] = ()  # classes of target words, such as "his,her,its", with a loss within each
     choice_weight: float = 5.0  # of that loss
-    choice_balance: bool = False  # all words of a class count for the same in it, rare ones as much as frequent ones
+    choice_balance: bool = False  # rare and frequent words of a class have the same weight in total
     word_dropout: float = 0.0  # share of the source's words that are hidden; not in the context
-    word_dropout_of: tuple[str, ...] = ()  # these words alone, all of a sentence together; none: any piece
-    split_pairs: float = 0.0  # share of the pairs that are cut in two, the first half as context of the second
-    batches_for: int = -1  # batches are cut as if each sentence saw so many before it; -1: as many as it sees
+    word_dropout_of: tuple[str, ...] = ()  # only these words, all of a sentence together; none: any piece
+    split_pairs: float = 0.0  # share of the pairs that are split, the first half as context of the second
+    batches_for: int = -1  # batches are cut as if each sentence saw this many before it; -1: as many as it sees
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -237,7 +233,7 @@ class DecodingConfig:
         _at_least("decoding.beam", self.beam, 1)
         _at_least("decoding.batch_tokens", self.batch_tokens, 1)
         _at_least("decoding.length_penalty", self.length_penalty, 0)
-        if self.length_penalty > 10:  # lengths to a power; far beyond what anybody uses they are no numbers any more
+        if self.length_penalty > 10:  # an exponent of lengths, which overflows far beyond what anybody uses
             raise DocnmtError(f"decoding.length_penalty: {self.length_penalty} is too large\n  Use 10 or less.")
 
 
@@ -251,9 +247,9 @@ class HardwareConfig:
 
 @dataclass(frozen=True)
 class Recipe:
-    like: str = ""  # "paper" or "released": what this recipe leaves out is as there; see below
+    like: str = ""  # "paper" or "released": the defaults for what this recipe leaves out
     seed: int = 1  # of all that is random
-    output: str = "runs/run"  # the folder for all that comes out
+    output: str = "runs/run"  # the folder for everything that is written
     data: DataConfig = field(default_factory=DataConfig)
     subwords: SubwordConfig = field(default_factory=SubwordConfig)
     model: ModelConfig = field(default_factory=ModelConfig)
@@ -311,7 +307,7 @@ def one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
 
 
 def _at_least(name: str, value: float, least: int) -> None:
-    if not least <= value < float("inf"):  # nor what is no number
+    if not least <= value < float("inf"):  # refuses NaN, too
         wrong = "too small" if value < least else "not finite"
         raise DocnmtError(f"{name}: {value} is {wrong}\n  Use {least} or more.")
 
