@@ -30,8 +30,8 @@ from docnmt.base.report import Column, Table
 from docnmt.corpus.read import read_corpus
 from docnmt.decoding.translator import Translator, load
 from docnmt.document import ContextSpec, Document, ParallelDocument, visible_positions
-from docnmt.evaluation.context_gain import MeanOfTokens
 from docnmt.evaluation.controls import shuffled
+from docnmt.evaluation.metrics import Mean
 from docnmt.evaluation.scores import by_domain
 from docnmt.evaluation.significance import interval
 
@@ -106,7 +106,7 @@ def main() -> None:
     parser.add_argument("--previous", type=int, default=2, help="sentences before (default: %(default)s)")
     parser.add_argument("--domains", nargs="+", default=(), metavar="NAME=ID,...")
     options = parser.parse_args()
-    translator, spec, mean = load(options.model), ContextSpec(options.previous, 0), MeanOfTokens()
+    translator, spec, mean = load(options.model), ContextSpec(options.previous, 0), Mean("nats a piece")
     dev, test = (
         Scored(translator, list(read_corpus(CorpusFiles(path=path))), spec) for path in (options.dev, options.test)
     )

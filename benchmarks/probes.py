@@ -23,11 +23,12 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from docnmt.base.report import Column, Table
-from docnmt.evaluation.contrastive import ShareRight
+from docnmt.evaluation.metrics import Mean
 from docnmt.evaluation.significance import compare
 
 USES = {"with_context": "true", "shuffled_context": "shuffled", "no_context": "none", "sentence_model": "off"}
 NO_CUE = "no cue"
+ACCURACY = Mean("accuracy", scale=100)
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ def accuracy_table(systems: Sequence[System], measure: str) -> Table:
             right = system.right(use, measure)[members]
             cell = f"{100 * right.mean():.1f}"
             if system is not systems[0] and use == system.main:
-                gain = compare(ShareRight(), *(_rows(each) for each in (first[members], right)), documents[members])
+                gain = compare(ACCURACY, *(_rows(each) for each in (first[members], right)), documents[members])
                 low, high = gain.interval.low, gain.interval.high
                 cell += f" ({gain.difference:+.1f}, {low:+.1f} … {high:+.1f}, p {gain.p_randomisation:.4f})"
             cells.append(cell)

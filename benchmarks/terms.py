@@ -42,8 +42,7 @@ from docnmt.decoding.phrases import Phrase, missing
 from docnmt.decoding.terms import Glossary, substitute
 from docnmt.decoding.units import Unit, batches
 from docnmt.document import ParallelDocument
-from docnmt.evaluation.context_gain import MeanOfTokens
-from docnmt.evaluation.metrics import make_metric
+from docnmt.evaluation.metrics import Mean, make_metric
 from docnmt.evaluation.significance import compare
 
 GLOSSARIES = (  # nouns alone, invented
@@ -132,7 +131,7 @@ def translate(translator: decoding.Translator, task: Task, way: Way, part: slice
 
 def measure(translator: decoding.Translator, task: Task, progress: Progress) -> list[dict[str, Any]]:
     """A row for each way."""
-    bleu, percent = make_metric("bleu", language=translator.card.target_language), MeanOfTokens()
+    bleu, percent = make_metric("bleu", language=translator.card.target_language), Mean("percent")
     places = np.repeat(np.arange(len(task.documents)), [len(d) for d in task.documents])
     asked = [phrases for document in task.phrases for phrases in document]
     texts: dict[str, list[str]] = {way: [] for way in WAYS}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import itertools
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -46,6 +47,11 @@ class Column:
     name: str
     text: bool = False
     paper: bool = False
+
+
+def columns(*names: str, text: int = 1) -> list[Column]:
+    """The first columns, as many as `text`, hold text, the others figures."""
+    return [Column(name, text=number < text) for number, name in enumerate(names)]
 
 
 @dataclass
@@ -216,9 +222,14 @@ def _latex(text: str) -> str:
 STYLE = Path(__file__).parent / "static" / "page.css"
 
 
-def page(title: str, parts: Iterable[str | Table], style: str = "", script: str = "") -> str:
-    """A whole page; `parts` are HTML already, or tables. The script comes last, so it finds all of them."""
+def page(title: str, parts: Iterable[str | Table], style: str = "", script: str = "", data: Any = None) -> str:
+    """A whole page; `parts` are HTML already, or tables. The script comes last, so that it finds all of them; it reads
+    `data` as JSON from the element of that id."""
     body = "\n".join(part.html() if isinstance(part, Table) else part for part in parts)
+    if data is not None:
+        text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+        text = text.replace("<", "\\u003c")  # "</script>" or "<!--" in a text would end the element
+        body += f'\n<script type="application/json" id="data">{text}</script>'
     return (
         "<!doctype html>\n"
         f'<html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}</title>\n'
@@ -232,3 +243,14 @@ def page(title: str, parts: Iterable[str | Table], style: str = "", script: str 
 def write_page(path: str | Path, text: str) -> None:
     with write_atomically(Path(path)) as file:
         file.write(text)
+
+
+def write_tables(tables: Sequence[Table], markdown: str = "", latex: str = "") -> None:
+    """Writes them to the files that are named."""
+    for path, texts in (
+        (markdown, [table.markdown() for table in tables]),
+        (latex, [table.latex() for table in tables]),
+    ):
+        if path:
+            with write_atomically(path) as file:
+                file.write("\n".join(texts))

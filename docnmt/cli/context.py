@@ -1,4 +1,4 @@
-"""`docnmt context-gain` and `contrast`: whether a model uses its context."""
+"""`docnmt context-gain`, `contrast` and `contrast make`: whether a model uses its context."""
 
 from __future__ import annotations
 
@@ -6,24 +6,27 @@ import argparse
 from pathlib import Path
 
 from docnmt.base.errors import DocnmtError
-from docnmt.cli import probes
 from docnmt.cli.options import (
+    VerbParser,
     Verbs,
     add_context,
     add_corpus,
+    add_document_marks,
     add_domains,
     add_json,
+    add_tables,
     check_outputs,
     corpus_files,
     languages_of,
 )
 
-# ---- `docnmt context-gain` ----
-
 
 def add(verbs: Verbs) -> None:
     _add_context_gain(verbs)
     _add_contrast(verbs)
+
+
+# ---- `docnmt context-gain` ----
 
 
 def _add_context_gain(verbs: Verbs) -> None:
@@ -57,10 +60,10 @@ def _add_context_gain(verbs: Verbs) -> None:
     add_json(gain)
     gain.add_argument("--seed", type=int, default=1, metavar="S", help="of shuffled contexts and resamples")
     gain.add_argument("--device", default="auto")
-    gain.set_defaults(run=run)
+    gain.set_defaults(run=run_context_gain)
 
 
-def run(options: argparse.Namespace) -> None:
+def run_context_gain(options: argparse.Namespace) -> None:
     from rich.console import Console
 
     from docnmt.base.files import write_atomically, write_json
@@ -68,10 +71,8 @@ def run(options: argparse.Namespace) -> None:
     from docnmt.base.report import write_page
     from docnmt.corpus.read import read_corpus
     from docnmt.decoding.translator import load
-    from docnmt.evaluation.context_classes import classes_of
-    from docnmt.evaluation.context_gain import context_gain, translation_quality, write_tokens
-    from docnmt.evaluation.context_page import context_gain_page
-    from docnmt.evaluation.context_report import Figures
+    from docnmt.evaluation.context_gain import classes_of, context_gain, translation_quality, write_tokens
+    from docnmt.evaluation.context_report import Figures, context_gain_page
     from docnmt.evaluation.context_trace import gate_by_layer
     from docnmt.evaluation.scores import by_domain
 
@@ -96,7 +97,7 @@ def run(options: argparse.Namespace) -> None:
         quality = translation_quality(translator, documents, seed=options.seed, progress=progress)
     own = {words.replace(",", "/"): [word.strip() for word in words.split(",")] for words in options.words}
     classes = own or classes_of((translator.card.source_language, translator.card.target_language))
-    figures = Figures(gain, quality, gate_by_layer(translator, documents), options.seed, domains, classes)
+    figures = Figures(gain, quality, gate_by_layer(translator, documents), domains, classes)
     tables = figures.tables()
     if options.json:
         write_json(options.json, {"model": options.model, "corpus": options.files, **figures.as_dict()})
@@ -125,7 +126,7 @@ def _add_contrast(verbs: Verbs) -> None:
         "Bawden et al., Voita et al. and ctxpro, told by their content.",
         epilog="docnmt contrast make CORPUS -o SET makes a set from a parallel corpus: docnmt contrast make --help",
     )
-    probes.add(contrast)
+    _add_make(contrast)
     contrast.add_argument("model", metavar="MODEL")
     contrast.add_argument("file", metavar="SET")
     contrast.add_argument(
@@ -149,9 +150,7 @@ def _add_contrast(verbs: Verbs) -> None:
     contrast.add_argument("--write", default="", metavar="FILE", help="save the set as docnmt's JSON lines")
     contrast.add_argument("--items", default="", metavar="FILE", help="write all scores, a JSON object an item")
     contrast.add_argument("--device", default="auto")
-    add_json(contrast)
-    contrast.add_argument("--markdown", default="", metavar="FILE", help="write the table as Markdown")
-    contrast.add_argument("--latex", default="", metavar="FILE", help="write the table as LaTeX")
+    add_tables(contrast)
     contrast.set_defaults(run=run_contrast)
 
 
@@ -162,6 +161,7 @@ def run_contrast(options: argparse.Namespace) -> None:
 
     from docnmt.base.files import write_atomically, write_json
     from docnmt.base.progress import Progress
+    from docnmt.base.report import write_tables
     from docnmt.decoding.translator import load
     from docnmt.evaluation.contrastive_items import write_items
     from docnmt.evaluation.contrastive_layouts import read_set
@@ -174,23 +174,79 @@ def run_contrast(options: argparse.Namespace) -> None:
     if options.write:
         write_items(options.write, items)
     report = ContrastReport(translator, items, options.context, options.shuffled, options.resample)
-    if options.translate or not report.has_candidates:
-        report.translate(Progress())
-    if report.has_candidates:
-        report.judge(Progress())
+    report.ask(options.translate, Progress())
     tables = report.tables(Path(options.file).name)
     if options.json:
         write_json(options.json, report.as_dict())
-    for path, texts in (
-        (options.markdown, [table.markdown() for table in tables]),
-        (options.latex, [table.latex() for table in tables]),
-    ):
-        if path:
-            with write_atomically(path) as file:
-                file.write("\n".join(texts))
+    write_tables(tables, options.markdown, options.latex)
     if options.items:
         with write_atomically(options.items) as file:
             for row in report.item_rows():
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
     for table in tables:  # last, as a reader may close the pipe on it
         table.print(Console())
+
+
+# ---- `docnmt contrast make`: a contrastive set from any parallel corpus ----
+
+
+def _add_make(contrast: VerbParser) -> None:
+    make = contrast.add_job(
+        "make",
+        "Finds sentences whose reference has exactly one word of a class (his, her, its), and writes them with their "
+        "contexts and with the other words in its place.",
+        ["docnmt contrast make test.tsv --languages fr-en -o probes.jsonl"],
+    )
+    make.add_argument("files", nargs="+", metavar="CORPUS", help="one file with both sides, or source and target")
+    make.add_argument("-o", "--output", required=True, metavar="SET", help="JSON lines, as docnmt contrast reads them")
+    make.add_argument("--languages", required=True, metavar="SRC-TRG", help="fr-en, en-fr, zh-en, de-en have classes")
+    make.add_argument(
+        "--swap",
+        dest="classes",
+        action="append",
+        default=[],
+        metavar="WORD,...",
+        help="a class of your own instead: his,her,its; gender: all pronouns of a person at once; may be repeated",
+    )
+    make.add_argument("--source", default="", metavar="WORD,...", help="with --swap: words of which the source has one")
+    make.add_argument("--limit", type=int, default=0, metavar="N", help="of a class, cue and document (default: all)")
+    make.add_argument("--seed", type=int, default=1, metavar="S", help="of what the limit draws")
+    make.add_argument("--format", default="", help="where content does not tell it")
+    add_document_marks(make)
+    make.add_argument("--target-first", dest="swap", action="store_true", help="the target side comes first")
+    add_json(make)
+    make.set_defaults(run=run_make)
+
+
+def run_make(options: argparse.Namespace) -> None:
+    from rich.console import Console
+
+    from docnmt.base.files import write_json
+    from docnmt.corpus.read import read_corpus
+    from docnmt.evaluation.contrastive_items import write_items
+    from docnmt.evaluation.probe_words import chosen_classes
+    from docnmt.evaluation.probes import ProbeMaker, prior_table
+
+    if options.source and not options.classes:
+        raise DocnmtError("--source goes with --swap\n  The ready-made classes have their own source words.")
+    if options.limit < 0:
+        raise DocnmtError(f"--limit {options.limit}: not a number of items\n  Give 1 or more, or 0 for all.")
+    check_outputs(options.output, options.json)
+    languages = languages_of(options)
+    classes = chosen_classes(languages, [_listed(words) for words in options.classes], _listed(options.source))
+    documents = list(read_corpus(corpus_files(options), languages=languages))
+    items = ProbeMaker(documents, languages).make(classes, limit=options.limit, seed=options.seed)
+    if not items:
+        raise DocnmtError(
+            f"{', '.join(options.files)}: no sentence to ask about\n"
+            "  Check --languages and which side comes first (--target-first), or name other words with --swap."
+        )
+    write_items(options.output, items)
+    table = prior_table(items, languages)
+    if options.json:
+        write_json(options.json, table.figures)
+    table.print(Console())
+
+
+def _listed(words: str) -> list[str]:
+    return [word for part in words.split(",") if (word := part.strip().lower())]

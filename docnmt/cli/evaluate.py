@@ -8,13 +8,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from docnmt.base.errors import DocnmtError
-from docnmt.cli.options import Verbs, add_document_marks, add_domains, add_json, check_outputs
+from docnmt.cli.options import Verbs, add_document_marks, add_domains, add_tables, check_outputs
 
 if TYPE_CHECKING:
     from docnmt.base.progress import Progress
     from docnmt.base.report import Table
     from docnmt.evaluation.outputs import Output, References
-    from docnmt.evaluation.scores import Measured, Part
+    from docnmt.evaluation.scores import Measured
 
 _METRICS = ("bleu", "chrf", "ter", "multi-bleu", "document-bleu")
 
@@ -62,9 +62,7 @@ def _add_common(verb: argparse.ArgumentParser, page: str) -> None:
     verb.add_argument(
         "--resample", choices=("documents", "sentences"), default="documents", help="what intervals are drawn from"
     )
-    add_json(verb)
-    verb.add_argument("--markdown", default="", metavar="FILE", help="write the tables to a file as well")
-    verb.add_argument("--latex", default="", metavar="FILE")
+    add_tables(verb)
     verb.add_argument("--html", default="", metavar="FILE", help=page)
 
 
@@ -80,13 +78,13 @@ def _add_comet(verb: argparse.ArgumentParser) -> None:
 def run_evaluate(options: argparse.Namespace) -> None:
     from docnmt.base.progress import Progress
     from docnmt.base.report import page
-    from docnmt.evaluation.scores import all_of, documents_of, evaluate, figures, result_tables
+    from docnmt.evaluation.scores import all_of, documents_of, domains_of, evaluate, figures, result_tables
 
     progress = Progress()
     references, _, measured = _measured(options, progress)
-    parts = [all_of(references), *_domains(options, references)]
-    if options.by_document:
-        parts += documents_of(references)
+    parts = [all_of(references)]
+    parts += domains_of(references, options.domains) if options.by_domain or options.domains else []
+    parts += documents_of(references) if options.by_document else []
     results = evaluate(measured, parts, progress, options.resample)
     tables = result_tables(results, options.resample)
     _write(options, tables, figures(results, options.resample), lambda: page("Evaluation", tables))
@@ -94,15 +92,15 @@ def run_evaluate(options: argparse.Namespace) -> None:
 
 def run_compare(options: argparse.Namespace) -> None:
     from docnmt.base.progress import Progress
-    from docnmt.evaluation.comparison import compare_systems, comparison_figures, comparison_tables
-    from docnmt.evaluation.comparison_page import comparison_page
-    from docnmt.evaluation.scores import all_of
+    from docnmt.evaluation.comparison import compare_systems, comparison_figures, comparison_page, comparison_tables
+    from docnmt.evaluation.scores import all_of, domains_of
 
     if len(options.files) < 2:
         raise DocnmtError("a comparison needs a baseline and a system\n  Name two files of translations or more.")
     progress = Progress()
     references, outputs, measured = _measured(options, progress)
-    parts = [all_of(references), *_domains(options, references)]
+    parts = [all_of(references)]
+    parts += domains_of(references, options.domains) if options.by_domain or options.domains else []
     results = compare_systems(measured, parts, progress, options.resample)
     tables = comparison_tables(results)
     _write(options, tables, comparison_figures(results), lambda: comparison_page(tables, outputs, references, progress))
@@ -111,12 +109,12 @@ def run_compare(options: argparse.Namespace) -> None:
 def _measured(
     options: argparse.Namespace, progress: Progress
 ) -> tuple[References, list[Output], dict[str, list[Measured]]]:
+    """The references, the systems' outputs, and what each metric finds in each of them."""
     from docnmt.evaluation.comet import MODEL, PYTHON, CometScorer
-    from docnmt.evaluation.consistency import measure_consistency
     from docnmt.evaluation.metrics import make_metric
     from docnmt.evaluation.outputs import read_outputs, read_references
     from docnmt.evaluation.scores import measure, warn_of_language, warn_of_tokens
-    from docnmt.evaluation.word_classes import WordClassF1
+    from docnmt.evaluation.words import WordClassF1, measure_consistency
 
     check_outputs(options.json, options.markdown, options.latex, options.html)
     metrics = [
@@ -139,16 +137,10 @@ def _measured(
     measured = measure(outputs, references, metrics, progress)
     further = [measure_consistency(outputs, references)] if options.terms else []
     further += [scorer.measure(outputs, references, progress)] if scorer else []
-    for columns in further:
-        for output, column in zip(outputs, columns, strict=True):
-            measured[output.name].append(column)
+    for found in further:
+        for output, each in zip(outputs, found, strict=True):
+            measured[output.name].append(each)
     return references, outputs, measured
-
-
-def _domains(options: argparse.Namespace, references: References) -> list[Part]:
-    from docnmt.evaluation.scores import domains_of
-
-    return domains_of(references, options.domains) if options.by_domain or options.domains else []
 
 
 def _write(
@@ -157,18 +149,12 @@ def _write(
     """Writes the files that were asked for and prints the tables: last, as a reader may close the pipe on them."""
     from rich.console import Console
 
-    from docnmt.base.files import write_atomically, write_json
-    from docnmt.base.report import write_page
+    from docnmt.base.files import write_json
+    from docnmt.base.report import write_page, write_tables
 
     if options.json:
         write_json(options.json, figures)
-    for path, texts in (
-        (options.markdown, [table.markdown() for table in tables]),
-        (options.latex, [table.latex() for table in tables]),
-    ):
-        if path:
-            with write_atomically(path) as file:
-                file.write("\n".join(texts))
+    write_tables(tables, options.markdown, options.latex)
     if options.html:
         write_page(options.html, make_page())
     console = Console()

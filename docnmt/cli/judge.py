@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from docnmt.base.errors import missing_extra
-from docnmt.cli.options import Verbs, add_json, check_outputs
+from docnmt.cli.options import Verbs, add_tables, check_outputs
 
 PORT = 5001
 STORE = "judgements.sqlite"
@@ -38,9 +38,7 @@ def add(verbs: Verbs) -> None:
     judgements.add_argument("store", metavar="STORE", help="the file that `docnmt judge` keeps")
     judgements.add_argument("--judges", nargs="+", default=[], metavar="NAME", help="of these only")
     judgements.add_argument("--csv", default="", metavar="FILE", help="write every judgement")
-    add_json(judgements)
-    judgements.add_argument("--markdown", default="", metavar="FILE", help="write the table to a file as well")
-    judgements.add_argument("--latex", default="", metavar="FILE")
+    add_tables(judgements)
     judgements.set_defaults(run=run_judgements)
 
 
@@ -77,6 +75,7 @@ def run_judgements(options: argparse.Namespace) -> None:
     from rich.console import Console
 
     from docnmt.base.files import write_atomically, write_json
+    from docnmt.base.report import write_tables
     from docnmt.judging.store import Store
     from docnmt.judging.summary import as_csv, figures, summarise, summary_table
 
@@ -86,13 +85,9 @@ def run_judgements(options: argparse.Namespace) -> None:
     table = summary_table(summary)
     if options.json:
         write_json(options.json, figures(summary))
-    for path, text in (
-        (options.csv, as_csv(store, options.judges)),
-        (options.markdown, table.markdown()),
-        (options.latex, table.latex()),
-    ):
-        if path:
-            with write_atomically(path) as file:
-                file.write(text)
+    if options.csv:
+        with write_atomically(options.csv) as file:
+            file.write(as_csv(store, options.judges))
+    write_tables([table], options.markdown, options.latex)
     store.close()
     table.print(Console())  # last, as a reader may close the pipe on it

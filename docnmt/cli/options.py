@@ -52,6 +52,12 @@ def add_json(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--json", default="", metavar="FILE", help="write the figures to a file as well")
 
 
+def add_tables(verb: argparse.ArgumentParser) -> None:
+    add_json(verb)
+    verb.add_argument("--markdown", default="", metavar="FILE", help="write the tables as Markdown as well")
+    verb.add_argument("--latex", default="", metavar="FILE", help="write the tables as LaTeX as well")
+
+
 def add_domains(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--by-domain", action="store_true", help="the beginning of a document's id, up to a colon")
     verb.add_argument(

@@ -1,4 +1,4 @@
-"""COMET, by unbabel-comet in a Python of its own: what that package pins clashes with what docnmt needs."""
+"""COMET, by unbabel-comet in a Python of its own: the versions that package pins clash with those docnmt needs."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.progress import Progress
 from docnmt.evaluation import comet_scorer
-from docnmt.evaluation.metrics import Metric
+from docnmt.evaluation.metrics import Mean
 from docnmt.evaluation.outputs import Output, References
 from docnmt.evaluation.scores import Measured
 
@@ -26,25 +25,6 @@ _HOW = (
     "Make one: python -m venv comet && comet/bin/pip install unbabel-comet; then --comet-python comet/bin/python, or "
     f"{PYTHON}."
 )
-
-
-class Comet(Metric):
-    """Statistics are each segment's score, times 100, and 1; the corpus's is their mean."""
-
-    name, higher_is_better = "COMET", True
-
-    def __init__(self, model: str, context: int, version: str):
-        self._signature = f"COMET|model:{model}|context:{context}|scale:100|unbabel-comet:{version}"
-
-    @property
-    def signature(self) -> str:
-        return self._signature
-
-    def statistics(self, hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> NDArray[np.float64]:
-        raise NotImplementedError  # it takes the source as well, and another Python computes it
-
-    def score(self, totals: NDArray[np.float64]) -> float:
-        return float(totals[0] / totals[1])
 
 
 @dataclass(frozen=True)
@@ -68,13 +48,14 @@ class CometScorer:
         segments = [segment for output in outputs for segment in self._segments(output, references)]
         progress.say(f"COMET: {len(segments):,} segments, {self.model}")
         scores, version = self._run(segments)
-        metric = Comet(self.model, self.context, version)
+        signature = f"COMET|model:{self.model}|context:{self.context}|scale:100|unbabel-comet:{version}"
         rows = np.stack([100 * np.array(scores), np.ones(len(scores))], axis=1)
+        metric = Mean("COMET", signature)
         return [Measured(metric, part, references.documents) for part in np.split(rows, len(outputs))]
 
     def _segments(self, output: Output, references: References) -> list[dict[str, list[str]]]:
-        """With context, the reference's sentences before stand before the translation, too, as Vernikos et al. (2022)
-        have it: a system's own would be judged twice."""
+        """The context of a translation is that of the reference, as in Vernikos et al. (2022): a system's own sentences
+        would be judged twice."""
         sources, reference, found = references.sources or (), references.texts[0], []
         for number, (document, sentence) in enumerate(zip(references.documents, output.sentences, strict=True)):
             first = int(np.searchsorted(references.documents, document))
@@ -89,6 +70,7 @@ class CometScorer:
         return found
 
     def _run(self, segments: list[dict[str, list[str]]]) -> tuple[list[float], str]:
+        """Scores, and the version of unbabel-comet."""
         environment = {**os.environ, **({} if self.download else {"HF_HUB_OFFLINE": "1"})}
         with tempfile.TemporaryDirectory() as folder:
             request, response = Path(folder) / "request.json", Path(folder) / "response.json"
@@ -100,9 +82,8 @@ class CometScorer:
             except OSError as error:
                 raise DocnmtError(f"{self.python}: cannot be run ({error.strerror})\n  {_HOW}") from None
             if done.returncode or not response.exists():
-                raise DocnmtError(
-                    f"{self.python}: COMET failed: {_last_line(done.stderr)}\n  {self._remedy(done.stderr)}"
-                )
+                last = next((line for line in reversed(done.stderr.splitlines()) if line.strip()), "it said nothing")
+                raise DocnmtError(f"{self.python}: COMET failed: {last.strip()}\n  {self._remedy(done.stderr)}")
             found = json.loads(response.read_text(encoding="utf-8"))
         return found["scores"], found["version"]
 
@@ -112,7 +93,3 @@ class CometScorer:
         if not self.download:
             return f"If {self.model} is not there yet, --comet-download fetches it (some 2 GB)."
         return "Run it by itself to see more."
-
-
-def _last_line(text: str) -> str:
-    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "it said nothing")

@@ -1,26 +1,18 @@
-"""Systems beside a baseline: how much they differ, and whether that could be chance."""
+"""Systems beside a baseline: how much they differ, whether that could be chance, and the sentences that differ."""
 
 from __future__ import annotations
 
-import math
+import html
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from docnmt.base.progress import Progress
-from docnmt.base.report import Column, Table
-from docnmt.evaluation.metrics import Metric
-from docnmt.evaluation.scores import (
-    FEW,
-    RESAMPLES,
-    SEED,
-    Measured,
-    Part,
-    drawn_units,
-    interval_figures,
-    part_figures,
-    signature_notes,
-)
+from docnmt.base.report import Table, columns, page
+from docnmt.evaluation import static
+from docnmt.evaluation.metrics import Metric, make_metric
+from docnmt.evaluation.outputs import Output, References
+from docnmt.evaluation.scores import FEW, RESAMPLES, SEED, Measured, Part, drawn_units, signature_notes
 from docnmt.evaluation.significance import Difference, compare
 
 TRIALS = 10_000
@@ -48,40 +40,44 @@ def compare_systems(
     results = []
     with progress.bar("compare", len(parts) * len(systems) * len(measured[baseline]), "tests") as tick:
         for part in parts:
-            for number, column in enumerate(measured[baseline]):
-                theirs, documents = column.on(part)
-                drawn = documents if resample == "documents" else None
+            for number, first in enumerate(measured[baseline]):
+                theirs, drawn = first.on(part, resample)
                 for system in systems:
-                    ours, _ = measured[system][number].on(part)
-                    found = compare(column.metric, theirs, ours, drawn, resamples=RESAMPLES, trials=TRIALS, seed=SEED)
-                    results.append(Compared(part, column.metric, baseline, system, found))
+                    ours, _ = measured[system][number].on(part, resample)
+                    found = compare(first.metric, theirs, ours, drawn, resamples=RESAMPLES, trials=TRIALS, seed=SEED)
+                    results.append(Compared(part, first.metric, baseline, system, found))
                     tick()
     return results
 
 
 def comparison_tables(results: Sequence[Compared]) -> list[Table]:
     """One for the whole and one for each domain."""
-    return [
-        _table(part, [result for result in results if result.part is part])
-        for part in dict.fromkeys(result.part for result in results)
-    ]
+    parts = dict.fromkeys(result.part for result in results)
+    return [_comparison_table(part, [result for result in results if result.part is part]) for part in parts]
 
 
-def _table(part: Part, results: Sequence[Compared]) -> Table:
-    headings = ("score", "difference", "95 % interval", "p bootstrap", "p swaps")
-    columns = [Column("metric", text=True), Column("system", text=True), *map(Column, headings)]
+def _comparison_table(part: Part, results: Sequence[Compared]) -> Table:
     title = "Comparison" if part.kind == "all" else part.name
-    table = Table(f"{title}: {part.title}", columns)
+    heads = ("metric", "system", "score", "difference", "95 % interval", "p bootstrap", "p swaps")
+    table = Table(f"{title}: {part.title}", columns(*heads, text=2))
     metrics = list(dict.fromkeys(result.metric for result in results))
     for metric in metrics:
         own = [result for result in results if result.metric is metric]
         score = f"{own[0].difference.baseline:.2f}"
         table.add(metric.name, own[0].baseline, score, "baseline", "", "", "", rule=True)
         for result in own:
-            found = result.difference
-            strong = (3,) if result.is_significant else ()
-            table.add("", result.system, f"{found.system:.2f}", *_cells(found), strong=strong)
-    units = {result.difference.unit for result in results}  # a metric of whole documents draws these in any case
+            found, around = result.difference, result.difference.interval
+            table.add(
+                "",
+                result.system,
+                f"{found.system:.2f}",
+                _signed(found.difference),
+                f"[{_signed(around.low)}, {_signed(around.high)}]" if around.is_known else "",
+                f"{found.p_bootstrap:.4f}",
+                f"{found.p_randomisation:.4f}",
+                strong=(3,) if result.is_significant else (),
+            )
+    units = {result.difference.unit for result in results}  # a metric of documents never draws sentences
     resample = "sentences" if "sentences" in units else "documents"
     few = few_note(len(part.documents) if resample == "documents" else part.sentences, resample)
     if len(units) > 1 and len(part.documents) < FEW:
@@ -89,28 +85,20 @@ def _table(part: Part, results: Sequence[Compared]) -> Table:
         few.append(f"{whole}: {len(part.documents)} documents are few to draw from")
     if part.kind == "all":
         tested = next(each.difference for each in results if each.difference.unit == resample)
-        table.notes += [_test_note(metrics, tested, resample), *few, *signature_notes(metrics)]
+        table.notes += [
+            f"Bold: p < {LEVEL} by paired bootstrap ({tested.resamples:,} resamples) and by swaps ({tested.swaps}) of "
+            f"{drawn_units(metrics, resample)}, seed {SEED}; each test is taken by itself",
+            *few,
+            *signature_notes(metrics),
+        ]
     else:
         table.notes += ["Tests and metrics as in the first table", *few]
     return table
 
 
-def _cells(found: Difference) -> tuple[str, ...]:
-    low, high = found.interval.low, found.interval.high
-    spread = "" if math.isnan(low) else f"[{_signed(low)}, {_signed(high)}]"
-    return _signed(found.difference), spread, f"{found.p_bootstrap:.4f}", f"{found.p_randomisation:.4f}"
-
-
 def _signed(number: float) -> str:
     text = f"{number:+.2f}"
     return "0.00" if text in ("+0.00", "-0.00") else text.replace("-", "−")
-
-
-def _test_note(metrics: Sequence[Metric], found: Difference, resample: str) -> str:
-    return (
-        f"Bold: p < {LEVEL} by paired bootstrap ({found.resamples:,} resamples) and by swaps ({found.swaps}) of "
-        f"{drawn_units(metrics, resample)}, seed {SEED}; each test is taken by itself"
-    )
 
 
 def few_note(units: int, unit: str) -> list[str]:
@@ -127,11 +115,69 @@ def comparison_figures(results: Sequence[Compared]) -> dict[str, Any]:
     """For a JSON file."""
     rows = []
     for result in results:
-        values = asdict(result.difference)
-        values |= interval_figures(result.difference.interval)
+        values = asdict(result.difference) | result.difference.interval.as_dict()
         del values["interval"]
         values["baseline_score"], values["system_score"] = values.pop("baseline"), values.pop("system")
         names = {"metric": result.metric.name, "baseline": result.baseline, "system": result.system}
-        rows.append({**part_figures(result.part), **names, **values})
+        rows.append({**result.part.as_dict(), **names, **values})
     signatures = {result.metric.name: result.metric.signature for result in results}
     return {"signatures": signatures, "seed": SEED, "results": rows}
+
+
+# ---- a page of sentences that differ ----
+
+
+def comparison_page(
+    tables: Sequence[Table], outputs: Sequence[Output], references: References, progress: Progress
+) -> str:
+    """The first output is the baseline. The sentences are data in the page; a script shows them as one scrolls, so that
+    thousands stay light."""
+    metric = make_metric("chrf")
+    scores = []
+    for output in progress.track(outputs, "sentence chrF", total=len(outputs), unit="systems"):
+        rows = metric.statistics(output.sentences, references.texts)
+        scores.append([round(metric.score(row), 2) for row in rows])
+    sentences = [
+        {
+            "document": int(references.documents[number]),
+            "position": references.position(number),
+            "source": references.sources[number] if references.sources else None,
+            "references": [text[number] for text in references.texts],
+            "outputs": [output.sentences[number] for output in outputs],
+            "scores": [score[number] for score in scores],
+        }
+        for number in range(len(references))
+    ]
+    names = [output.name for output in outputs]
+    data = {"systems": names, "documents": references.ids, "sentences": sentences}
+    baseline = html.escape(names[0])
+    lead = (
+        f'<p class="lead">Words that differ from those of {baseline} are underlined: <mark class="right">with a line'
+        '</mark> where a reference has the word, <mark class="wrong">with a wave</mark> where none has. Beside each '
+        "translation stand its sentence chrF and the difference from the baseline's.</p>"
+        f'<p class="note">sentence chrF: {html.escape(metric.signature)}</p>'
+    )
+    title = f"{', '.join(names[1:])} against {names[0]}"
+    parts: list[str | Table] = [*tables, "<h2>Sentences</h2>", lead, _controls(names), _RESULTS]
+    return page(title, parts, static("comparison.css"), static("comparison.js"), data)
+
+
+def _controls(names: Sequence[str]) -> str:
+    orders = ['<option value="">document order</option>']
+    for number, name in enumerate(names[1:], 1):
+        for value, label in (("gain", "largest gain"), ("loss", "largest loss")):
+            of = f" of {html.escape(name)}" if len(names) > 2 else ""
+            orders.append(f'<option value="{value} {number}">{label}{of} first</option>')
+    return (
+        '<form id="controls" role="search">'
+        '<label>Find <input type="search" id="find" placeholder="in all text; press /" autocomplete="off"></label>'
+        f'<label>Order <select id="order">{"".join(orders)}</select></label>'
+        '<label><input type="checkbox" id="differing" checked> only where they differ</label>'
+        '<output id="count" aria-live="polite"></output></form>'
+    )
+
+
+_RESULTS = (
+    '<div id="sentences"></div><button type="button" id="more" hidden>Show more</button>'
+    "<noscript><p>The sentences are shown by a script, which this browser does not run.</p></noscript>"
+)

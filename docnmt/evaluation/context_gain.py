@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -25,29 +25,21 @@ from docnmt.decoding.translator import Translator
 from docnmt.decoding.units import Pair, within_budget
 from docnmt.document import Document, ParallelDocument
 from docnmt.evaluation.controls import NONE, REPEATED, TRUE, Contexts, with_contexts
-from docnmt.evaluation.metrics import Metric, make_metric
+from docnmt.evaluation.metrics import Mean, make_metric
+from docnmt.evaluation.probe_words import ready_made
 from docnmt.evaluation.significance import Difference, Interval, compare, interval
 from docnmt.text.words import Word, words
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Domains = Mapping[str, Sequence[int]]  # name -> numbers of documents
+WordClasses = Mapping[str, Sequence[str]]
 
 END = "⟨end⟩"  # how the mark after the last word is shown
 # Sentences by how far into their document they stand, from 1. Later ones are few, so they share a row.
 POSITIONS = ((1, 1), (2, 2), (3, 3), (4, 5), (6, 10), (11, 20), (21, 50), (51, None))
-
-
-class MeanOfTokens(Metric):
-    """Statistics are each sentence's sum over its tokens and their number; a model gives them, not a text."""
-
-    name, higher_is_better, signature = "nats a token", True, "nats a token"
-
-    def statistics(self, hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Floats:
-        raise NotImplementedError
-
-    def score(self, totals: Floats) -> float:
-        return float(totals[0] / totals[1])
+WORDS, PUNCTUATION, ENDS = "all words", "punctuation", "end marks"
+_PART = re.compile(r"[^\W_]+")  # of "he's", he and s
 
 
 @dataclass(frozen=True)
@@ -74,13 +66,17 @@ class WordGain:
 
 @dataclass(frozen=True)
 class ContextGain:
-    """The sentences of a corpus, numbered through, and the log-probability of each target piece under each context."""
+    """The sentences of a corpus, numbered through, and the log-probability of each target piece under each context.
+
+    Gains are those of the true context over another one.
+    """
 
     documents: tuple[str, ...]  # ids
     document: Ints  # of each sentence, an index into `documents`
     position: Ints  # of each sentence in its document, from 0
     pieces: tuple[tuple[str, ...], ...]  # of each sentence's target, the end mark last
     log_probabilities: Mapping[str, tuple[Floats, ...]]  # context -> sentences -> [pieces]
+    seed: int = 1  # of shuffled contexts and resamples
 
     @cached_property
     def tokens(self) -> Ints:
@@ -95,27 +91,33 @@ class ContextGain:
         """Each sentence's gain, [sentences]"""
         return np.array([gains.sum() for gains in self.gains(over)])
 
-    def gain(self, over: str = NONE, *, among: NDArray | None = None, resamples: int = 1000, seed: int = 1) -> Gain:
-        """CXMI over all sentences, or over those of an index or mask."""
-        chosen = np.arange(len(self.tokens)) if among is None else np.arange(len(self.tokens))[among]
-        rows = np.stack([self.totals(over), self.tokens], axis=1)[chosen]
-        sums, metric = rows.sum(axis=0), MeanOfTokens()
-        around = interval(metric, rows, self.document[chosen], resamples=resamples, seed=seed)
-        return Gain(metric.score(sums), around, float(sums[0]), len(rows), int(sums[1]))
+    def gain(self, over: str = NONE) -> Gain:
+        """CXMI over all sentences."""
+        return self._gain(self._rows(over))
 
-    def by_position(self, over: str = NONE, *, seed: int = 1) -> dict[str, Gain]:
+    def by_position(self, over: str = NONE) -> dict[str, Gain]:
         """By the sentence's place in its document, as text: "3", "6-10", "51+"."""
-        found = {}
+        inside = {}
         for first, last in POSITIONS:
-            inside = (self.position >= first - 1) & (self.position < (last or np.inf))
-            if inside.any():
-                name = f"{first}+" if last is None else f"{first}-{last}" if last > first else str(first)
-                found[name] = self.gain(over, among=inside, seed=seed)
-        return found
+            name = f"{first}+" if last is None else f"{first}-{last}" if last > first else str(first)
+            inside[name] = (self.position >= first - 1) & (self.position < (last or np.inf))
+        return self._parts(inside, over)
 
-    def by_domain(self, domains: Domains, over: str = NONE, *, seed: int = 1) -> dict[str, Gain]:
-        inside = {name: np.isin(self.document, documents) for name, documents in domains.items()}
-        return {name: self.gain(over, among=rows, seed=seed) for name, rows in inside.items() if rows.any()}
+    def by_domain(self, domains: Domains, over: str = NONE) -> dict[str, Gain]:
+        return self._parts({name: np.isin(self.document, own) for name, own in domains.items()}, over)
+
+    def by_word_class(self, classes: WordClasses, over: str = NONE) -> dict[str, Gain]:
+        """Nats a word, of each class that the corpus has; `tokens` of a gain counts words here. A word may be in
+        several classes; punctuation and end marks are no words."""
+        members = {name: frozenset(word.lower() for word in words) for name, words in classes.items()}
+        rows = {name: np.zeros((len(self.pieces), 2)) for name in (*classes, WORDS, PUNCTUATION, ENDS)}
+        for number, word, gain in self._words(over):
+            parts = () if word.text == END else _PART.findall(word.text.lower())
+            kinds = [name for name, known in members.items() if not known.isdisjoint(parts)]
+            kinds.append(ENDS if word.text == END else WORDS if parts else PUNCTUATION)
+            for kind in kinds:
+                rows[kind][number] += gain, 1
+        return {name: self._gain(own) for name, own in rows.items() if own.any()}
 
     def by_document(self, over: str = NONE) -> list[tuple[str, int, float]]:
         """Each document's id, tokens and mean gain."""
@@ -128,17 +130,42 @@ class ContextGain:
         """Every word of the target side, upper and lower case together, the largest total gain first."""
         counts: dict[str, int] = {}
         totals: dict[str, float] = {}
-        for pieces, gains in zip(self.pieces, self.gains(over), strict=True):
-            for word in target_words(pieces):
-                name = word.text if word.text == END else re.sub(r"^\W+|\W+$", "", word.text.lower()) or word.text
-                counts[name] = counts.get(name, 0) + 1
-                totals[name] = totals.get(name, 0.0) + float(gains[word.begin : word.end].sum())
+        for _, word, gain in self._words(over):
+            name = word.text if word.text == END else re.sub(r"^\W+|\W+$", "", word.text.lower()) or word.text
+            counts[name] = counts.get(name, 0) + 1
+            totals[name] = totals.get(name, 0.0) + gain
         return sorted((WordGain(w, counts[w], totals[w]) for w in counts), key=lambda word: (-word.total, word.word))
+
+    def _words(self, over: str) -> Iterator[tuple[int, Word, float]]:
+        """Each word with the number of its sentence and its gain."""
+        for number, (pieces, gains) in enumerate(zip(self.pieces, self.gains(over), strict=True)):
+            for word in target_words(pieces):
+                yield number, word, float(gains[word.begin : word.end].sum())
+
+    def _rows(self, over: str) -> Floats:
+        """Each sentence's gain and tokens, [sentences, 2]"""
+        return np.stack([self.totals(over), self.tokens], axis=1)
+
+    def _parts(self, inside: Mapping[str, NDArray[np.bool_]], over: str) -> dict[str, Gain]:
+        rows = self._rows(over)
+        return {name: self._gain(rows * own[:, None]) for name, own in inside.items() if own.any()}
+
+    def _gain(self, rows: Floats) -> Gain:
+        """Sentences that have none of the tokens are left out: their documents have nothing to draw."""
+        inside, metric = rows[:, 1] > 0, Mean("nats a token")
+        total, tokens = rows[inside].sum(axis=0)
+        around = interval(metric, rows[inside], self.document[inside], seed=self.seed)
+        return Gain(float(total / tokens), around, float(total), int(inside.sum()), int(tokens))
 
 
 def target_words(pieces: Sequence[str]) -> list[Word]:
     """The words of a scored sentence and, as the last, its end mark."""
     return [*words(pieces[:-1]), Word(END, len(pieces) - 1, len(pieces), True)]
+
+
+def classes_of(languages: tuple[str, str]) -> WordClasses:
+    """Those that probes are made of, if there are any for a pair of languages."""
+    return {"/".join(one.swap): list(one.swap) for one in ready_made(languages) if not one.is_gender}
 
 
 # ---- scoring ----
@@ -171,8 +198,12 @@ class Encoded:
 
 
 def encode(
-    translator: Translator, documents: Iterable[ParallelDocument], contexts: Mapping[str, Contexts[ParallelDocument]]
+    translator: Translator,
+    documents: Sequence[ParallelDocument],
+    contexts: Mapping[str, Contexts[ParallelDocument]] | None = None,
 ) -> Encoded:
+    """With the true contexts alone, if no others are given."""
+    contexts = contexts or {TRUE: Contexts(documents, documents, translator.card.context.spec)}
     sources, targets = [], []
     for document in documents:
         sources += translator.source.encode([document.source[i] for i in document.filled])
@@ -237,19 +268,13 @@ def context_gain(
         position=np.concatenate([np.array(document.filled, np.int64) for document in documents]),
         pieces=tuple(tuple(target.pieces([*ids, target.eos])) for ids in encoded.targets),
         log_probabilities={name: tuple(values) for name, values in found.items()},
+        seed=seed,
     )
 
 
 def _document_numbers(documents: Sequence[ParallelDocument]) -> Ints:
     """Of each sentence that is no gap."""
     return np.repeat(np.arange(len(documents)), [len(document.filled) for document in documents])
-
-
-def own_contexts(
-    translator: Translator, documents: Sequence[ParallelDocument]
-) -> dict[str, Contexts[ParallelDocument]]:
-    """The true ones alone."""
-    return {TRUE: Contexts(documents, documents, translator.card.context.spec)}
 
 
 def write_tokens(path: str | Path, gain: ContextGain) -> None:

@@ -1,11 +1,14 @@
-"""What a model's context sub-layers do: which context words they attend to, and how much of it their gates let in."""
+"""What a model's context sub-layers do: which context words they attend to, and how much of it their gates let in.
+
+It is read by hooks, which leave the computation the same to the bit.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -14,11 +17,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.hooks import RemovableHandle
 
-from docnmt.data.context import Before, ContextRule, Neighbours
+from docnmt.data.context import Before, Neighbours
 from docnmt.data.packing import Batch
 from docnmt.decoding.translator import Translator
-from docnmt.document import ParallelDocument, trim_to_budget, visible_positions
-from docnmt.evaluation.context_gain import check_has_context, encode, own_contexts, target_words
+from docnmt.document import ParallelDocument, visible_positions
+from docnmt.evaluation.context_gain import check_has_context, encode, target_words
 from docnmt.evaluation.controls import TRUE
 from docnmt.model.base import TranslationModel
 from docnmt.model.context import ContextAttention, Gate
@@ -26,15 +29,13 @@ from docnmt.model.layers import attention_weights
 from docnmt.model.transformer import DocumentTransformer
 from docnmt.text.words import Word, words
 
-# Taken by hooks beside the computation, which stays the same to the bit.
-
 
 @dataclass
 class Sublayer:
     """One context sub-layer in one pass of one batch."""
 
-    weights: Tensor  # [segments, heads, longest, longest context]; beyond a segment's own length they mean nothing
-    gate: Tensor | None = None  # lambda, the weight of H, [tokens, width]; None: a residual connection has no gate
+    weights: Tensor  # [segments, heads, longest, longest context]; meaningless beyond a segment's own length
+    gate: Tensor | None = None  # lambda, the weight of H, [tokens, width]; None for a residual connection
 
     @property
     def context_share(self) -> Tensor | None:
@@ -47,8 +48,8 @@ Trace = dict[str, Sublayer]  # "encoder 1", "encoder 2" ... "decoder 1" ..., in 
 
 @contextmanager
 def traced(model: TranslationModel) -> Iterator[Trace]:
-    """What is yielded holds, after each pass through the model, what its context sub-layers did in that pass; nothing
-    for systems that have none of the paper's."""
+    """The trace holds, after each pass through the model, what its context sub-layers did in that pass. It stays empty
+    for systems without the paper's context sub-layers."""
     trace: Trace = {}
     handles: list[RemovableHandle] = []
     sides = (("encoder", model.encoder), ("decoder", model.decoder)) if isinstance(model, DocumentTransformer) else ()
@@ -83,7 +84,7 @@ def gate_by_layer(translator: Translator, documents: Sequence[ParallelDocument],
     documents, taken at even distances. Empty for a model without gates."""
     check_has_context(translator, documents)
     sample = [documents[i] for i in np.unique(np.linspace(0, len(documents) - 1, limit).round().astype(int))]
-    encoded = encode(translator, sample, own_contexts(translator, sample))
+    encoded = encode(translator, sample)
     # An empty context is a begin mark alone.
     with_context = [i for i, pair in enumerate(encoded.pairs[TRUE]) if len(pair.context or ()) != 1]
     sums: dict[str, float] = {}
@@ -98,28 +99,27 @@ def gate_by_layer(translator: Translator, documents: Sequence[ParallelDocument],
     return {name: total / counts[name] for name, total in sums.items()}
 
 
-# ---- What the words of one sentence looked at in its context ----
-
-# What the words of one sentence looked at in its context, and how much of it the gates let in: for people to read.
+# ---- word by word, for people ----
 
 
 @dataclass(frozen=True)
-class Looks:
-    """Source and target words are the rows of what encoder and decoder did, the context's words the columns."""
+class WordAttention:
+    """Of one sentence. Its source and target words are the rows of what encoder and decoder did, the words of its
+    context the columns."""
 
     context: list[dict[str, Any]]  # the sentences: how far away, their words, whether some of them were cut off
     source: list[Word]
     target: list[Word]  # the end mark last
     attention: Mapping[str, NDArray]  # side -> [layers, rows, columns], mean over heads
-    share: Mapping[str, NDArray]  # side -> [layers, rows], the gate's mean of 1 - lambda; [0] where there are none
+    share: Mapping[str, NDArray]  # side -> [layers, rows], the gate's mean of 1 - lambda; [0] without gates
 
 
 @torch.inference_mode()
-def looks(
+def attention_by_word(
     translator: Translator, sources: Sequence[str], position: int, pieces: Sequence[str], batch: Batch, trace: Trace
-) -> Looks:
-    """Of sentence `position` of a document; `pieces` are those of its translation, the end mark's last, `batch` has it
-    alone, with its context."""
+) -> WordAttention:
+    """Of sentence `position` of a document; `pieces` are those of its translation, the end mark last, and `batch` holds
+    this sentence alone, with its context."""
     ids = translator.source.encode(sources)
     context, columns, order = _context(ids, position, translator)
     rows = {"encoder": words(translator.source.pieces(ids[position])), "decoder": target_words(pieces)}
@@ -132,48 +132,42 @@ def looks(
         )
         shares = [layer.context_share for layer in sublayers]
         share[side] = np.array([_by_word(s[:, None].cpu().numpy(), found)[:, 0] for s in shares if s is not None])
-    return Looks(context, rows["encoder"], rows["decoder"], attention, share)
+    return WordAttention(context, rows["encoder"], rows["decoder"], attention, share)
 
 
 def _context(
     ids: Sequence[list[int]], position: int, translator: Translator
 ) -> tuple[list[dict[str, Any]], list[Word], list[int]]:
-    """The context sentences for people; their words as columns of the attention, the last of them the mark that the
-    model sees after them, or after each, or in the place of a context that is empty; and where the pieces of these
-    columns stand in what the model sees."""
+    """The context sentences as they are shown; their words as columns of the attention; where the pieces of these
+    columns stand in what the model sees. The last column is for marks: the one after the context (or the ones after
+    each sentence), which is all there is of an empty context."""
     rule = translator.card.rule(translator.source, None, translator.target)
     places = visible_positions(ids, position, rule.spec)
-    kept, order = _kept(rule, ids, position, places)
+    # The rule gets a negative number of its own for each piece, so what it makes of them tells which pieces it kept.
+    numbers = count(-1, -1)
+    numbered = {place: [next(numbers) for _ in ids[place]] for place in places}
+    around = Neighbours(
+        [numbered[place] for place in places if place < position],
+        [numbered[place] for place in places if place > position],
+    )
+    context = rule.context(around)
+    history = context.sources if isinstance(context, Before) else [rule.join(around.before, around.after)]
+    seen = [number for sentence in history for number in sentence]
     shown: list[dict[str, Any]] = []
     columns: list[Word] = []
-    for place, here in zip(places, kept, strict=True):
-        found = words(translator.source.pieces(here))
-        shown.append({"at": place - position, "words": spaced(found), "cut": len(here) < len(ids[place])})
-        start = columns[-1].end if columns else 0
-        columns += [word._replace(begin=word.begin + start, end=word.end + start) for word in found]
-    return shown, [*columns, Word("", sum(map(len, kept)), len(order), True)], order
-
-
-def _kept(
-    rule: ContextRule, ids: Sequence[list[int]], position: int, places: Sequence[int]
-) -> tuple[list[list[int]], list[int]]:
-    """Of each context sentence the pieces that the model sees; and where they stand in it, then where marks do."""
-    context = rule.context(Neighbours([ids[place] for place in places if place < position]))
-    if isinstance(context, Before):
-        lengths = [len(source) for source in context.sources]
-        ends = [end - 1 for end in accumulate(lengths)]  # an end mark after each
-        order = [i for i in range(sum(lengths)) if i not in ends]
-        seen = [source[:-1] for source in context.sources] if places else []
-        return [[]] * (len(places) - len(seen)) + seen, [*order, *ends]
-    before = [(place, i) for place in places if place < position for i in ids[place]]
-    after = [(place, i) for place in places if place > position for i in ids[place]]
-    kept_before, kept_after = trim_to_budget(len(before), len(after), rule.max_tokens - 1)
-    kept = [*before[len(before) - kept_before :], *after[:kept_after]]
-    return [[i for at, i in kept if at == place] for place in places], list(range(len(kept) + 1))
+    pieces = 0
+    for place in places:
+        kept = [piece for piece, number in zip(ids[place], numbered[place], strict=True) if number in seen]
+        found = words(translator.source.pieces(kept))
+        shown.append({"at": place - position, "words": spaced(found), "cut": len(kept) < len(ids[place])})
+        columns += [word._replace(begin=word.begin + pieces, end=word.end + pieces) for word in found]
+        pieces += len(kept)
+    order = sorted(range(len(seen)), key=lambda at: seen[at] >= 0)  # pieces as they come, then marks
+    return shown, [*columns, Word("", pieces, len(seen), True)], order
 
 
 def spaced(found: Sequence[Word]) -> list[str]:
-    """A space before those that have one."""
+    """Their texts, with a space before those that have one."""
     return [f" {word.text}" if word.spaced else word.text for word in found]
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from docnmt.base.errors import DocnmtError
 from docnmt.document import NO_CONTEXT, ContextSpec, Document, ParallelDocument, visible_positions
@@ -47,12 +47,12 @@ def shuffled(documents: Sequence[D], seed: int) -> list[D]:
     generator = random.Random(seed)
     foreign = []
     for document in documents:
-        sentences: list[Any] = []
-        while len(sentences) < len(document):
+        rows: list[Row] = []
+        while len(rows) < len(document):
             other = generator.choice(documents)
             if other.id != document.id:
-                sentences += _sentences(other)
-        foreign.append(_made_of(document, sentences[: len(document)]))
+                rows += _rows(other)
+        foreign.append(_made_of(document, rows[: len(document)]))
     return foreign
 
 
@@ -62,44 +62,44 @@ def repeated(documents: Sequence[D], spec: ContextSpec) -> list[D]:
     A context that is as long as the true one and fits, but tells nothing new.
     """
     return [
-        _made_of(document, [sentences[position]] * (1 + len(_visible(document, position, spec))))
+        _made_of(document, [row] * (before + 1 + after))
         for document in documents
-        for sentences in [_sentences(document)]
-        for position in document.filled
+        for row, before, after in _with_counts(document, spec)
     ]
 
 
 def _alone(documents: Sequence[D], spec: ContextSpec) -> list[D]:
-    """For each sentence a document of its own, in which it stands where `repeated` has as many before it as it had."""
+    """For each sentence a document of its own, in which as many empty sentences stand before it as its context has
+    there, so that `repeated` has as many."""
     return [
-        _made_of(document, _after_empty_ones(sum(i < position for i in _visible(document, position, spec)), sentence))
+        _made_of(document, [*[("", "")] * before, row])
         for document in documents
-        for position in document.filled
-        for sentence in [_sentences(document)[position]]
+        for row, before, _ in _with_counts(document, spec)
     ]
 
 
 # ---- documents in one language or in two ----
 
+Row = tuple[str, ...]  # a sentence, or a pair of them
 
-def _sentences(document: D) -> list[Any]:
-    """Sentences, or pairs of them."""
+
+def _rows(document: Document | ParallelDocument) -> list[Row]:
     if isinstance(document, Document):
-        return list(document.sentences)
+        return [(sentence,) for sentence in document.sentences]
     return list(zip(document.source, document.target, strict=True))
 
 
-def _visible(document: Document | ParallelDocument, position: int, spec: ContextSpec) -> tuple[int, ...]:
-    return visible_positions(document.sentences if isinstance(document, Document) else document.source, position, spec)
-
-
-def _after_empty_ones(count: int, sentence: Any) -> list[Any]:
-    return [*["" if isinstance(sentence, str) else ("", "")] * count, sentence]
-
-
-def _made_of(document: D, sentences: Iterable[Any]) -> D:
+def _made_of(document: D, rows: Sequence[Row]) -> D:
     """One of the same kind and name."""
-    if isinstance(document, Document):
-        return Document(document.id, tuple(sentences))
-    pairs = list(sentences)
-    return ParallelDocument(document.id, tuple(s for s, _ in pairs), tuple(t for _, t in pairs))
+    sides = range(1 if isinstance(document, Document) else 2)
+    return type(document)(document.id, *(tuple(row[side] for row in rows) for side in sides))
+
+
+def _with_counts(document: Document | ParallelDocument, spec: ContextSpec) -> Iterator[tuple[Row, int, int]]:
+    """Each sentence that is no gap, and how many its context has before and after it."""
+    rows = _rows(document)
+    sources = [row[0] for row in rows]
+    for position in document.filled:
+        seen = visible_positions(sources, position, spec)
+        before = sum(place < position for place in seen)
+        yield rows[position], before, len(seen) - before

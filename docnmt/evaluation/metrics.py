@@ -1,12 +1,12 @@
 """Measures of translations, each with the signature that is needed to get its numbers again.
 
 A metric turns each segment into a row of statistics; the score of a corpus is a function of their column sums. So a
-corpus is looked at once, and scores of documents, domains and resamples of it cost next to nothing.
+corpus is looked at once, and scores of its documents, domains and resamples cost next to nothing.
 """
 
 from __future__ import annotations
 
-import difflib
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,30 +15,55 @@ import numpy as np
 import sacrebleu
 from numpy.typing import NDArray
 
-from docnmt.base.errors import DocnmtError
+from docnmt.base.errors import DocnmtError, nearest
 from docnmt.text.languages import primary
 
-# Languages that are not split into words by spaces and punctuation alone: sacrebleu's tokenizers for them.
+METRICS = ("bleu", "chrf", "ter", "multi-bleu", "document-bleu")
+# sacrebleu's tokenizers for languages in which spaces and punctuation do not separate words.
 _TOKENIZERS = {"zh": "zh", "ja": "ja-mecab", "ko": "ko-mecab"}
 
 
 class Metric(ABC):
     name: str
-    higher_is_better: bool
-    segment: str = "sentence"  # what a row of statistics stands for: a sentence or a document
+    higher_is_better = True
+    segment = "sentence"  # what a row of statistics stands for: a sentence or a document
 
     @property
     @abstractmethod
     def signature(self) -> str:
-        """All that is needed to get the number again; known once something was measured, as it counts references."""
+        """All that is needed to get the number again. Complete only after `statistics`: it counts the references."""
 
-    @abstractmethod
     def statistics(self, hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> NDArray[np.float64]:
         """A row for each segment; `references[r][segment]`."""
+        raise NotImplementedError(f"{self.name} needs more than translations and references")
 
     @abstractmethod
     def score(self, totals: NDArray[np.float64]) -> float:
         """The score of a corpus, from the column sums of its statistics."""
+
+
+class Mean(Metric):
+    """A mean of what was counted elsewhere: statistics are sums, and the numbers to divide them by."""
+
+    def __init__(
+        self,
+        name: str,
+        signature: str = "",
+        *,
+        scale: float = 1,
+        segment: str = "sentence",
+        of_nothing: float = math.nan,  # the score where nothing was counted
+    ):
+        self.name, self._signature, self.segment = name, signature or name, segment
+        self._scale, self._of_nothing = scale, of_nothing
+
+    @property
+    def signature(self) -> str:
+        return self._signature
+
+    def score(self, totals: NDArray[np.float64]) -> float:
+        total, count = totals
+        return float(self._scale * total / count) if count else self._of_nothing
 
 
 class SacrebleuMetric(Metric):
@@ -48,10 +73,10 @@ class SacrebleuMetric(Metric):
         self,
         name: str,
         measure: Any,
+        sign: Callable[[str], str] = str,  # sacrebleu's signature -> ours
         *,
         higher_is_better: bool = True,
         segment: str = "sentence",
-        sign: Callable[[str], str] = str,  # sacrebleu's signature -> ours
     ):
         self.name, self.higher_is_better, self.segment = name, higher_is_better, segment
         self._measure, self._sign = measure, sign
@@ -62,7 +87,7 @@ class SacrebleuMetric(Metric):
 
     def statistics(self, hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> NDArray[np.float64]:
         for number, reference in enumerate(references, 1):
-            if len(reference) != len(hypotheses):  # sacrebleu would leave out what is over
+            if len(reference) != len(hypotheses):  # sacrebleu would drop the surplus without a word
                 raise DocnmtError(
                     f"{len(hypotheses):,} translations but {len(reference):,} segments in reference {number}\n"
                     "  Give each translation its reference."
@@ -72,6 +97,32 @@ class SacrebleuMetric(Metric):
 
     def score(self, totals: NDArray[np.float64]) -> float:
         return float(self._measure._compute_score_from_stats(totals.tolist()).score)
+
+
+def make_metric(name: str, *, language: str = "", lowercase: bool = False, tokenized: bool = False) -> Metric:
+    """The metric of a name. The language chooses the tokenizer; `tokenized` text keeps the tokens that it has."""
+    language = primary(language)
+    tokenizer = "none" if tokenized else _TOKENIZERS.get(language, "13a")
+    match name.lower():
+        case "bleu":
+            return SacrebleuMetric("BLEU", _bleu(tokenizer, lowercase))
+        case "chrf":
+            return SacrebleuMetric("chrF", sacrebleu.CHRF(lowercase=lowercase))
+        case "ter":
+            # Without case, as it has always been computed. Text without spaces is counted by characters.
+            by_character = language in ("zh", "ja") and tokenizer != "none"
+            ter = sacrebleu.TER(normalized=by_character, asian_support=by_character)
+            return SacrebleuMetric("TER", ter, higher_is_better=False)
+        case "multi-bleu":
+            # The paper's measure, as multi-bleu.perl -lc computes it: lower case, no smoothing, of several references
+            # the length closest to the translation's, and the shorter of two equally close ones. The script takes
+            # tokens as they are given, so raw text is tokenised first, as for BLEU.
+            return SacrebleuMetric("multi-bleu", _bleu(tokenizer, lowercase=True, smoothing="none"), _as_multi_bleu)
+        case "document-bleu":
+            # A segment is a document: n-grams may span sentences, and match wherever the document has them.
+            bleu = _bleu(tokenizer, lowercase)
+            return SacrebleuMetric("document BLEU", bleu, lambda s: f"segment:document|{s}", segment="document")
+    raise DocnmtError(f"unknown metric {name!r}\n  {nearest(name.lower(), METRICS, 'Choose from')}")
 
 
 def _bleu(tokenizer: str, lowercase: bool, smoothing: str = "exp") -> Any:
@@ -86,62 +137,10 @@ def _bleu(tokenizer: str, lowercase: bool, smoothing: str = "exp") -> Any:
         ) from None
 
 
-def _make_bleu(language: str, lowercase: bool, tokenizer: str) -> Metric:
-    return SacrebleuMetric("BLEU", _bleu(tokenizer, lowercase))
-
-
-def _make_chrf(language: str, lowercase: bool, tokenizer: str) -> Metric:
-    return SacrebleuMetric("chrF", sacrebleu.CHRF(lowercase=lowercase))
-
-
-def _make_ter(language: str, lowercase: bool, tokenizer: str) -> Metric:
-    """Without case, as it has always been computed. Text without spaces is counted by characters."""
-    by_character = language in ("zh", "ja") and tokenizer != "none"
-    measure = sacrebleu.TER(normalized=by_character, asian_support=by_character)
-    return SacrebleuMetric("TER", measure, higher_is_better=False)
-
-
-def _make_multi_bleu(language: str, lowercase: bool, tokenizer: str) -> Metric:
-    """The paper's measure: BLEU as multi-bleu.perl -lc computes it.
-
-    Lower case, no smoothing, of several references the length closest to the translation's, the shorter of two that
-    are as close. The script takes tokens as they are given, so raw text is tokenised first, as for BLEU.
-    """
-
-    def sign(signature: str) -> str:
-        known = dict(part.split(":", 1) for part in signature.split("|"))
-        kept = (f"{key}:{known[key]}" for key in ("nrefs", "case", "tok", "smooth"))
-        return "|".join(("multi-bleu", *kept, "length:closest", f"version:{known['version']}"))
-
-    return SacrebleuMetric("multi-bleu", _bleu(tokenizer, lowercase=True, smoothing="none"), sign=sign)
-
-
-def _make_document_bleu(language: str, lowercase: bool, tokenizer: str) -> Metric:
-    """BLEU with a document for a segment: n-grams may span sentences, and match wherever the document has them."""
-    return SacrebleuMetric(
-        "document BLEU", _bleu(tokenizer, lowercase), segment="document", sign=lambda s: f"segment:document|{s}"
-    )
-
-
-_MAKERS: dict[str, Callable[[str, bool, str], Metric]] = {
-    "bleu": _make_bleu,
-    "chrf": _make_chrf,
-    "ter": _make_ter,
-    "multi-bleu": _make_multi_bleu,
-    "document-bleu": _make_document_bleu,
-}
-METRICS: tuple[str, ...] = tuple(_MAKERS)
-
-
-def make_metric(name: str, *, language: str = "", lowercase: bool = False, tokenized: bool = False) -> Metric:
-    """The metric of a name. The language chooses the tokenizer; `tokenized` text keeps the tokens that it has."""
-    make = _MAKERS.get(name.lower())
-    if make is None:
-        near = difflib.get_close_matches(name.lower(), METRICS, n=1)
-        hint = f"Did you mean {near[0]!r}?" if near else f"Choose from {', '.join(METRICS)}."
-        raise DocnmtError(f"unknown metric {name!r}\n  {hint}")
-    tokenizer = "none" if tokenized else _TOKENIZERS.get(primary(language), "13a")
-    return make(primary(language), lowercase, tokenizer)
+def _as_multi_bleu(signature: str) -> str:
+    known = dict(part.split(":", 1) for part in signature.split("|"))
+    kept = (f"{key}:{known[key]}" for key in ("nrefs", "case", "tok", "smooth"))
+    return "|".join(("multi-bleu", *kept, "length:closest", f"version:{known['version']}"))
 
 
 def corpus_statistics(
@@ -149,17 +148,16 @@ def corpus_statistics(
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """The statistics of a corpus of sentences, and the document of each of their rows.
 
-    `documents` has for each sentence the index of its document. Rows are sentences or, for metrics of documents,
-    documents, whose sentences are joined by a space.
+    `documents` has for each sentence the index of its document. For a metric of documents a row is a document, whose
+    sentences are joined by spaces.
     """
     if metric.segment == "sentence":
         return metric.statistics(hypotheses, references), documents
-    whole = [_joined(side, documents) for side in (hypotheses, *references)]
-    return metric.statistics(whole[0], whole[1:]), np.unique(documents)
-
-
-def _joined(sentences: Sequence[str], documents: NDArray[np.int64]) -> list[str]:
-    texts: dict[int, list[str]] = {}
-    for sentence, document in zip(sentences, documents.tolist(), strict=True):
-        texts.setdefault(document, []).append(sentence)
-    return [" ".join(texts[document]) for document in sorted(texts)]
+    numbers, places = np.unique(documents, return_inverse=True)
+    sides = []
+    for side in (hypotheses, *references):
+        texts: list[list[str]] = [[] for _ in numbers]
+        for sentence, place in zip(side, places.tolist(), strict=True):
+            texts[place].append(sentence)
+        sides.append([" ".join(text) for text in texts])
+    return metric.statistics(sides[0], sides[1:]), numbers

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cache
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +16,7 @@ from docnmt.base.errors import DocnmtError
 from docnmt.text.languages import primary
 from docnmt.text.scripts import CJK
 
-# ---- What is known of languages ----
-
-# What is known of languages: words that tell a person's gender, what a word is where it stands, ready-made classes.
+# ---- what is known of languages ----
 
 GENDER = "gender"  # in the place of words to swap: all pronouns of a person at once
 MASCULINE, FEMININE, OTHERWISE = "masculine", "feminine", "otherwise"
@@ -32,7 +29,7 @@ _PREVIOUS = re.compile(rf"({WORD}'?)[ \u00a0]?$|-$")
 
 @dataclass(frozen=True)
 class Role:
-    """What a word may be, and beside which words it is that."""
+    """What a word may be, and the neighbours by which it is known to be that."""
 
     words: tuple[str, ...]
     doubtful: tuple[str, ...] = ()  # the words that may also be something else
@@ -59,7 +56,7 @@ def _is_one_of(word: str, patterns: tuple[str, ...]) -> bool:
 class Language:
     """A language we have no words for tells nothing: no cues, no roles."""
 
-    cues: Mapping[str, re.Pattern[str] | None] = field(default_factory=dict)  # by what they tell
+    cues: Mapping[str, re.Pattern[str]] = field(default_factory=dict)  # by what they tell
     names: bool = False
     no_names: frozenset[str] = frozenset()  # words with a capital that are none
     roles: Mapping[str, Role] = field(default_factory=dict)
@@ -83,13 +80,12 @@ class Language:
         return (MASCULINE, FEMININE)[pairs[0].index(word)] if pairs else ""
 
     def tells(self, text: str, kind: str) -> bool:
-        """Whether a text has a word that tells a gender, or whom it is about."""
-        pattern = self.cues.get(kind)
-        return pattern is not None and pattern.search(plain(text)) is not None
+        """Whether a text has a cue: a word that tells a gender, or otherwise whom it is about."""
+        return kind in self.cues and self.cues[kind].search(plain(text)) is not None
 
 
 def plain(text: str) -> str:
-    """In lower case with straight apostrophes; letter by letter as long as before."""
+    """In lower case with straight apostrophes, every letter in its place."""
     text = text.replace("’", "'")
     lower = text.lower()
     if len(lower) == len(text):
@@ -98,10 +94,11 @@ def plain(text: str) -> str:
 
 
 @cache
-def any_of(words: tuple[str, ...], patterns: tuple[str, ...] = ()) -> re.Pattern[str] | None:
-    """Matches one of these words in plain text, a whole one where spaces part words; a star is any letters."""
+def any_of(words: tuple[str, ...], patterns: tuple[str, ...] = ()) -> re.Pattern[str]:
+    """Matches one of these words in plain text, a whole one where spaces separate words; a star is any letters. Of no
+    words it matches nothing."""
     parts = [_as_pattern(word) for word in sorted(words, key=len, reverse=True)]  # "elle-même" before "elle"
-    return re.compile("|".join((*parts, *patterns))) if parts or patterns else None
+    return re.compile("|".join((*parts, *patterns)) or r"(?!)")
 
 
 def _as_pattern(word: str) -> str:
@@ -140,13 +137,7 @@ def presets() -> dict[str, dict[str, dict[str, list[str]]]]:
     return _tables()["pair"]
 
 
-def all_words(pairs: Mapping[str, tuple[str, str]]) -> list[str]:
-    return sorted(set(chain.from_iterable(pairs.values())))
-
-
-# ---- Names in text ----
-
-# Names in text: by their capitals, and in a script that has none by the names that stand in the other language.
+# ---- names: by their capitals, and in a script without capitals by the names of the other language ----
 
 # A capital tells nothing after these, nor at the beginning.
 _OPENS = re.compile(r"(?:^|[.!?:…«»“”\"'‘(\[—–-])\s*$")
@@ -160,7 +151,7 @@ def common_words(sentences: Sequence[str]) -> frozenset[str]:
 
 
 def names_in(text: str, common: frozenset[str], no_names: frozenset[str]) -> Iterator[str]:
-    """Words with a capital where none has to be, and first words that are never seen without it."""
+    """Words with a capital that need none, and first words that are never seen without it."""
     for word in re.finditer(WORD, text):
         if word[0][0].isupper() and len(word[0]) > 1 and plain(word[0]) not in no_names:
             opens = _OPENS.search(text[: word.start()])
@@ -174,8 +165,8 @@ def is_reverent(text: str, begin: int, end: int) -> bool:
 
 
 def learnt_names(sources: Sequence[str], names: Sequence[frozenset[str]]) -> tuple[str, ...]:
-    """Of a source without spaces or capitals: strings that mostly stand beside one of the target's names, and that this
-    name mostly stands beside."""
+    """The names in sources without spaces or capitals: strings that mostly go with one name of the target sentences,
+    and that name with them."""
     seen: Counter[str] = Counter()
     named: Counter[str] = Counter()
     together: Counter[tuple[str, str]] = Counter()
@@ -201,9 +192,7 @@ def _strings(text: str) -> set[str]:
     return {run[at : at + size] for run in runs for size in (1, 2, 3, 4) for at in range(len(run) - size + 1)}
 
 
-# ---- Classes of words that take each other's place ----
-
-# Classes of words that take each other's place: ready-made ones by language pair, and those of the command line.
+# ---- classes of words that take each other's place: ready-made ones, and those of the command line ----
 
 
 @dataclass(frozen=True)
@@ -229,26 +218,26 @@ class ProbeClass:
         return self.swap == (GENDER,)
 
 
-def preset(languages: tuple[str, str]) -> list[ProbeClass]:
-    known = presets()
-    pair = "-".join(languages)
-    if pair not in known:
-        raise DocnmtError(
-            f"no ready-made classes for {pair!r}\n  They are there for {', '.join(known)}; name words with --swap."
-        )
+def ready_made(languages: tuple[str, str]) -> list[ProbeClass]:
+    """None for a pair of languages that we have no words for."""
     return [
         ProbeClass(name, **{field: tuple(words) for field, words in table.items()})
-        for name, table in known[pair].items()
+        for name, table in presets().get("-".join(languages), {}).items()
     ]
 
 
 def chosen_classes(
-    languages: tuple[str, str], swaps: Sequence[Sequence[str]], source: Sequence[str]
+    languages: tuple[str, str], swaps: Sequence[Sequence[str]] = (), source: Sequence[str] = ()
 ) -> list[ProbeClass]:
-    """Those of the command line. Words that are a ready-made class's are taken as it takes them."""
-    ready = {one.swap: one for one in preset(languages)} if "-".join(languages) in presets() else {}
-    classes = []
-    for words in map(tuple, swaps):
-        one = ready.get(words, ProbeClass("/".join(words), words))
-        classes.append(replace(one, source=tuple(source)) if source else one)
-    return classes
+    """Those of the command line, or all ready-made ones. Words that are a ready-made class's are taken as it has
+    them."""
+    known = {one.swap: one for one in ready_made(languages)}
+    if not swaps and not known:
+        raise DocnmtError(
+            f"no ready-made classes for {'-'.join(languages)!r}\n"
+            f"  They are there for {', '.join(presets())}; name words with --swap."
+        )
+    classes = [known.get(words) or ProbeClass("/".join(words), words) for words in map(tuple, swaps)]
+    if source:
+        classes = [replace(one, source=tuple(source)) for one in classes]
+    return classes or list(known.values())

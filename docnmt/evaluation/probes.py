@@ -1,14 +1,21 @@
-"""Probes from any corpus: sentences in which one word depends on what stands before."""
+"""Probes: contrastive items from any corpus, in which one word depends on what stands before.
+
+A class is a handful of words that can stand in each other's place (his, her, its) where the source has one word for
+all of them (son). An item is a sentence whose reference has exactly one of them; its wrong translations are the
+reference with each of the others in its place. Both languages are searched for cues: words by which the sentence
+itself tells which one it must be.
+"""
 
 from __future__ import annotations
 
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from docnmt.base.report import Column, Table
 from docnmt.document import ParallelDocument
-from docnmt.evaluation.contrastive_generative import decisive
+from docnmt.evaluation.contrastive import decisive
 from docnmt.evaluation.contrastive_items import KEPT, Item
 from docnmt.evaluation.probe_words import (
     FEMININE,
@@ -16,8 +23,8 @@ from docnmt.evaluation.probe_words import (
     MASCULINE,
     OTHERWISE,
     UNSPACED,
+    Language,
     ProbeClass,
-    all_words,
     any_of,
     common_words,
     is_reverent,
@@ -27,17 +34,24 @@ from docnmt.evaluation.probe_words import (
     plain,
 )
 
-# ---- Making probes ----
-
-# Making probes: sentences of real documents in which one word, and nothing in the source sentence, is to be decided.
-#
-# A class is a handful of words that can stand in each other's place (his, her, its) where the source has one word for
-# all of them (son). An item is a sentence whose reference has exactly one of them; its wrong translations are the
-# reference with each of the others there. Whether the sentence itself tells which one it must be is looked for in
-# both languages.
-
 CUE, NO_CUE = "with cue", "no cue"
 _LONGEST = 2.2  # times as many letters on one side as on the other: the two are hardly each other's translation
+
+
+@dataclass
+class _Side:
+    """All texts of a corpus in one language."""
+
+    language: Language
+    texts: list[str]
+    learnt: tuple[str, ...] = ()  # names of a script without capitals
+
+    def __post_init__(self) -> None:
+        self._common = common_words(self.texts)
+
+    def names(self, text: str) -> frozenset[str]:
+        capital = names_in(text, self._common, self.language.no_names) if self.language.names else ()
+        return frozenset((*capital, *(name for name in self.learnt if name in text)))
 
 
 class ProbeMaker:
@@ -45,13 +59,13 @@ class ProbeMaker:
 
     def __init__(self, documents: Sequence[ParallelDocument], languages: tuple[str, str]):
         self.documents = documents
-        self.source, self.target = map(language, languages)
-        sides = [[text for d in documents for text in side(d)] for side in (lambda d: d.source, lambda d: d.target)]
-        self._common = [common_words(texts) for texts in sides]
-        self._learnt: tuple[str, ...] = ()
-        if self.target.names and UNSPACED.search("".join(sides[0])):
-            self._learnt = learnt_names(sides[0], [frozenset(self._names(text, 1)) for text in sides[1]])
-        self._ratio = sum(map(len, sides[1])) / max(1, sum(map(len, sides[0])))
+        source, target = map(language, languages)
+        self.source = _Side(source, [text for document in documents for text in document.source])
+        self.target = _Side(target, [text for document in documents for text in document.target])
+        if target.names and UNSPACED.search("".join(self.source.texts)):
+            names = [self.target.names(text) for text in self.target.texts]
+            self.source.learnt = learnt_names(self.source.texts, names)
+        self._ratio = sum(map(len, self.target.texts)) / max(1, sum(map(len, self.source.texts)))
 
     def make(self, classes: Sequence[ProbeClass], *, limit: int = 0, seed: int = 1) -> list[Item]:
         """Class by class, in the order of the corpus, at most `limit` of a class and cue in a document (0: all).
@@ -73,20 +87,23 @@ class ProbeMaker:
             source, target = document.source[position], document.target[position]
             if not source or not target or not self._are_alike(source, target):
                 continue
-            if (wanted and not wanted.search(plain(source))) or (unwanted and unwanted.search(plain(source))):
+            if (chosen.source and not wanted.search(plain(source))) or unwanted.search(plain(source)):
                 continue
             swapped = self._swap_all(target) if chosen.is_gender else self._swap_one(chosen, target)
             if swapped:
                 yield self._item(chosen, document, position, *swapped)
 
+    def _are_alike(self, source: str, target: str) -> bool:
+        return 1 / _LONGEST <= len(target) / (self._ratio * len(source)) <= _LONGEST
+
     def _swap_one(self, chosen: ProbeClass, text: str) -> tuple[list[str], str, str] | None:
-        """The text with each other word in the place of the one it has; what is left around that; the word."""
+        """The text with each other word in the place of the one it has; the text without it; the word."""
         found = _find(chosen.swap, text)
         if len(found) != 1 or is_reverent(text, *found[0]):
             return None
         ((begin, end),) = found
-        role = self.target.role_of_all(chosen.swap)
-        if role and self.target.role_at(text, begin, end) != role:
+        role = self.target.language.role_of_all(chosen.swap)
+        if role and self.target.language.role_at(text, begin, end) != role:
             return None
         right = plain(text[begin:end])
         others = [word for word in chosen.swap if word != right]
@@ -95,16 +112,16 @@ class ProbeMaker:
 
     def _swap_all(self, text: str) -> tuple[list[str], str, str] | None:
         """The same for all pronouns of a person at once, which have to be of one gender."""
-        pairs = self.target.genders
-        found = _find(all_words(pairs), text)
-        if len({self.target.gender_of(plain(text[begin:end])) for begin, end in found}) != 1:
+        target = self.target.language
+        found = _find([word for pair in target.genders.values() for word in pair], text)
+        if len({target.gender_of(plain(text[begin:end])) for begin, end in found}) != 1:
             return None
         wrong = rest = text
         for begin, end in reversed(found):  # from the end, so that the places before stay where they are
-            role, word = self.target.role_at(text, begin, end), plain(text[begin:end])
-            if role not in pairs or is_reverent(text, begin, end):
+            role, word = target.role_at(text, begin, end), plain(text[begin:end])
+            if role not in target.genders or is_reverent(text, begin, end):
                 return None
-            (other,) = set(pairs[role]) - {word}
+            (other,) = set(target.genders[role]) - {word}
             wrong = wrong[:begin] + _in_case_of(text[begin:end], other) + wrong[end:]
             rest = f"{rest[:begin]} {rest[end:]}"
         return [wrong], rest, plain(text[slice(*found[0])])
@@ -121,40 +138,32 @@ class ProbeMaker:
             right=(document.target[position],),
             wrong=tuple((text,) for text in wrong),
             position=position,
-            distance=0 if told else self._distance(document, position, self.target.gender_of(right)),
+            distance=0 if told else self._distance(document, position, self.target.language.gender_of(right)),
             previous=document.source[first:position],
             following=document.source[position + 1 : position + 1 + KEPT],
             previous_target=document.target[first:position],
         )
 
     def _told(self, chosen: ProbeClass, source: str, target: str) -> bool:
+        """Whether the source sentence, or the rest of the reference, has a cue."""
         if chosen.source_cues or chosen.target_cues:
-            patterns = any_of((), chosen.source_cues), any_of((), chosen.target_cues)
-            texts = zip(patterns, (source, target), strict=True)
-            return any(pattern is not None and pattern.search(plain(text)) for pattern, text in texts)
-        ignored = any_of(chosen.ignore)
+            cues = ((chosen.source_cues, source), (chosen.target_cues, target))
+            return any(any_of((), patterns).search(plain(text)) for patterns, text in cues)
         for side, text in ((self.source, source), (self.target, target)):
-            rest = ignored.sub(" ", plain(text)) if ignored else text
-            if side.tells(rest, MASCULINE) or side.tells(rest, FEMININE) or side.tells(text, OTHERWISE):
+            rest = any_of(chosen.ignore).sub(" ", plain(text))
+            if any(side.language.tells(rest, gender) for gender in (MASCULINE, FEMININE)):
                 return True
-        return (
-            any(self._names(source, 0)) or any(self._names(target, 1)) or any(name in source for name in self._learnt)
-        )
-
-    def _names(self, text: str, side: int) -> Iterator[str]:
-        language = (self.source, self.target)[side]
-        return names_in(text, self._common[side], language.no_names) if language.names else iter(())
+            if side.language.tells(text, OTHERWISE) or side.names(text):
+                return True
+        return False
 
     def _distance(self, document: ParallelDocument, position: int, gender: str) -> int | None:
         """How far back a word of this gender stands, in either language."""
         for back in range(1, min(position, KEPT) + 1):
-            pair = document.source[position - back], document.target[position - back]
-            if self.source.tells(pair[0], gender) or self.target.tells(pair[1], gender):
+            before = ((self.source, document.source), (self.target, document.target))
+            if any(side.language.tells(texts[position - back], gender) for side, texts in before):
                 return back
         return None
-
-    def _are_alike(self, source: str, target: str) -> bool:
-        return 1 / _LONGEST <= len(target) / (self._ratio * len(source)) <= _LONGEST
 
 
 def _place(item: Item) -> tuple[str, int]:
@@ -171,8 +180,7 @@ def _sample(items: list[Item], limit: int, generator: random.Random) -> list[Ite
 
 
 def _find(words: Sequence[str], text: str) -> list[tuple[int, int]]:
-    pattern = any_of(tuple(words))
-    return [match.span() for match in pattern.finditer(plain(text))] if pattern else []
+    return [match.span() for match in any_of(tuple(words)).finditer(plain(text))]
 
 
 def _in_case_of(model: str, word: str) -> str:
@@ -181,14 +189,12 @@ def _in_case_of(model: str, word: str) -> str:
     return word[0].upper() + word[1:] if model[0].isupper() else word
 
 
-# ---- What there is in a set of probes, and how far one gets by always saying the same ----
-
-
 def prior_table(items: Sequence[Item], languages: tuple[str, str]) -> Table:
-    """A row a class and cue: its items, how often each word is the right one, and chance."""
+    """What is in a set: for each class and cue its items, how often each word is the right one, and how far one gets by
+    always saying the same."""
     target = language(languages[1])
-    columns = ("class", "items", "documents", "right word", "most frequent", "chance")
-    table = Table("Probes", [Column(name, text=name in ("class", "right word")) for name in columns])
+    heads = ("class", "items", "documents", "right word", "most frequent", "chance")
+    table = Table("Probes", [Column(name, text=name in ("class", "right word")) for name in heads])
     names = dict.fromkeys(item.phenomenon for item in items)
     classes = [name.partition(", ")[0] for name in names]
     for name in sorted(names, key=lambda name: (classes.index(name.partition(", ")[0]), name)):

@@ -1,13 +1,13 @@
-"""Scores of systems on a test set, on its domains and on its documents."""
+"""Scores of systems on a test set, its domains and its documents."""
 
 from __future__ import annotations
 
 import difflib
-import math
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -15,15 +15,19 @@ from numpy.typing import NDArray
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.progress import Progress
-from docnmt.base.report import Column, Table
+from docnmt.base.report import Column, Table, columns
 from docnmt.evaluation.metrics import Metric, corpus_statistics
 from docnmt.evaluation.outputs import Output, References
 from docnmt.evaluation.significance import UNKNOWN, Interval, interval
 from docnmt.text.scripts import CJK
 
-# ---- Parts of a test set: domains and documents ----
+OTHER = "other"  # the domain of documents that are in no other
+RESAMPLES, SEED = 1000, 1
+FEW = 20  # documents (or sentences): resamples of fewer are too much alike
+_SLICE = 256  # sentences measured between two steps of the bar
+_CJK = re.compile(f"[{CJK}]")
 
-OTHER = "other"
+# ---- parts of a test set ----
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +43,13 @@ class Part:
     def title(self) -> str:
         return f"{_count(len(self.documents), 'document')}, {_count(self.sentences, 'sentence')}"
 
+    def as_dict(self) -> dict[str, Any]:
+        return {"part": self.kind, "name": self.name, "documents": len(self.documents), "sentences": self.sentences}
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
 
 def all_of(references: References) -> Part:
     return _part("all", "all", range(len(references.ids)), references)
@@ -48,11 +59,21 @@ def domains_of(references: References, groups: Sequence[str] = ()) -> list[Part]
     return [_part("domain", *domain, references) for domain in by_domain(references.ids, groups).items()]
 
 
-def by_domain(ids: Sequence[str], groups: Sequence[str] = ()) -> dict[str, list[int]]:
-    """The domains of a test set: documents whose ids begin alike, up to a colon or with one of a group's prefixes.
+def documents_of(references: References) -> list[Part]:
+    order = sorted(range(len(references.ids)), key=lambda number: references.ids[number])
+    return [_part("document", references.ids[number], [number], references) for number in order]
 
-    A group is `NAME=prefix,prefix`; where several prefixes fit, the longest counts. Not every prefix needs to have a
-    document (a corpus may have more sources than its test set), but every group does.
+
+def _part(kind: str, name: str, documents: Sequence[int], references: References) -> Part:
+    chosen = np.array(documents, dtype=np.int64)
+    return Part(kind, name, chosen, int(np.isin(references.documents, chosen).sum()))
+
+
+def by_domain(ids: Sequence[str], groups: Sequence[str] = ()) -> dict[str, list[int]]:
+    """The documents of each domain: those whose ids begin alike, up to a colon or with one of a group's prefixes.
+
+    A group is `NAME=prefix,prefix`; where several prefixes fit, the longest counts. A prefix may match no document (a
+    corpus may have more sources than its test set), a group must match one.
     """
     prefixes = _prefixes(groups, ids)
     members: dict[str, list[int]] = {}
@@ -62,8 +83,7 @@ def by_domain(ids: Sequence[str], groups: Sequence[str] = ()) -> dict[str, list[
         own = prefixes[max(fitting, key=len)] if fitting else beginning if colon and not groups else OTHER
         members.setdefault(own, []).append(number)
     names = [*prefixes.values()] if groups else sorted(members.keys() - {OTHER})
-    ordered = dict.fromkeys((*names, OTHER))
-    return {name: members[name] for name in ordered if name in members}
+    return {name: members[name] for name in dict.fromkeys((*names, OTHER)) if name in members}
 
 
 def _prefixes(groups: Sequence[str], ids: Sequence[str]) -> dict[str, str]:
@@ -88,24 +108,7 @@ def _prefixes(groups: Sequence[str], ids: Sequence[str]) -> dict[str, str]:
     return prefixes
 
 
-def documents_of(references: References) -> list[Part]:
-    order = sorted(range(len(references.ids)), key=lambda number: references.ids[number])
-    return [_part("document", references.ids[number], [number], references) for number in order]
-
-
-def _part(kind: str, name: str, documents: Sequence[int], references: References) -> Part:
-    chosen = np.array(documents, dtype=np.int64)
-    return Part(kind, name, chosen, int(np.isin(references.documents, chosen).sum()))
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-RESAMPLES, SEED = 1000, 1
-_CJK = re.compile(f"[{CJK}]")
-FEW = 20  # documents (or sentences), of which resamples are too much alike
-_SLICE = 256  # sentences measured between two steps of the bar
+# ---- measuring ----
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,9 +119,10 @@ class Measured:
     statistics: NDArray[np.float64]
     documents: NDArray[np.int64]  # of each row of the statistics
 
-    def on(self, part: Part) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    def on(self, part: Part, resample: str) -> tuple[NDArray[np.float64], NDArray[np.int64] | None]:
+        """The statistics of a part, and their documents if these are what is resampled."""
         chosen = np.isin(self.documents, part.documents)
-        return self.statistics[chosen], self.documents[chosen]
+        return self.statistics[chosen], self.documents[chosen] if resample == "documents" else None
 
 
 def measure(
@@ -149,35 +153,6 @@ def _slices(references: References) -> Iterator[slice]:
             start = end
 
 
-@dataclass(frozen=True)
-class Result:
-    part: Part
-    system: str
-    metric: Metric
-    score: float
-    interval: Interval
-
-
-def evaluate(
-    measured: dict[str, list[Measured]], parts: Sequence[Part], progress: Progress, resample: str = "documents"
-) -> list[Result]:
-    """The score of each system by each metric on each part, with its interval; a document has none."""
-    results = []
-    with progress.bar("resample", len(parts) * sum(map(len, measured.values())), "scores") as tick:
-        for part in parts:
-            for system, columns in measured.items():
-                for column in columns:
-                    statistics, documents = column.on(part)
-                    spread = UNKNOWN
-                    if part.kind != "document":
-                        drawn = documents if resample == "documents" else None
-                        spread = interval(column.metric, statistics, drawn, resamples=RESAMPLES, seed=SEED)
-                    score = column.metric.score(statistics.sum(axis=0))
-                    results.append(Result(part, system, column.metric, score, spread))
-                    tick()
-    return results
-
-
 def warn_of_tokens(texts: Mapping[str, Sequence[str]], remedy: str = "--tokenized") -> None:
     for name, sentences in texts.items():
         if 2 * sum(sentence.endswith(" .") for sentence in sentences) > len(sentences):
@@ -197,28 +172,58 @@ def warn_of_language(references: References) -> None:
         )
 
 
-# ---- how they are shown ----
+# ---- scores ----
 
-_TITLES = {"all": "Scores", "domain": "By domain", "document": "By document"}
-_BESIDE = {"all": (), "domain": ("domain", "documents", "sentences"), "document": ("document", "sentences")}
+
+@dataclass(frozen=True)
+class Result:
+    part: Part
+    system: str
+    metric: Metric
+    score: float
+    interval: Interval
+
+    @property
+    def cell(self) -> str:
+        around = f" [{self.interval.low:.1f}–{self.interval.high:.1f}]" if self.interval.is_known else ""
+        return f"{self.score:.2f}{around}"
+
+
+def evaluate(
+    measured: dict[str, list[Measured]], parts: Sequence[Part], progress: Progress, resample: str = "documents"
+) -> list[Result]:
+    """The score of each system by each metric on each part, with its interval; a document has none."""
+    results = []
+    with progress.bar("resample", len(parts) * sum(map(len, measured.values())), "scores") as tick:
+        for part in parts:
+            for system, found in measured.items():
+                for each in found:
+                    rows, drawn = each.on(part, resample)
+                    spread = UNKNOWN
+                    if part.kind != "document":
+                        spread = interval(each.metric, rows, drawn, resamples=RESAMPLES, seed=SEED)
+                    results.append(Result(part, system, each.metric, each.metric.score(rows.sum(axis=0)), spread))
+                    tick()
+    return results
 
 
 def result_tables(results: Sequence[Result], resample: str = "documents") -> list[Table]:
-    """One for the whole, one for all domains, one for all documents: what there is of them."""
+    """One for the whole, one for all domains, one for all documents, as far as there are results of them."""
+    layouts = {
+        "all": ("Scores", ()),
+        "domain": ("By domain", ("domain", "documents", "sentences")),
+        "document": ("By document", ("document", "sentences")),
+    }
     tables = []
-    for kind, title in _TITLES.items():
+    for kind, (title, labels) in layouts.items():
         own = [result for result in results if result.part.kind == kind]
         if not own:
             continue
         metrics = list(dict.fromkeys(result.metric for result in own))
-        beside = [Column(name, text=name == kind) for name in _BESIDE[kind]]
-        columns = [*beside, Column("system", text=True), *(Column(metric.name) for metric in metrics)]
-        table = Table(f"{title}: {own[0].part.title}" if kind == "all" else title, columns)
-        by_part: dict[Part, list[Result]] = {}
-        for result in own:
-            by_part.setdefault(result.part, []).append(result)
-        for part, here in by_part.items():
-            _add_rows(table, part, here)
+        heads = [*columns(*labels), Column("system", text=True), *(Column(metric.name) for metric in metrics)]
+        table = Table(f"{title}: {own[0].part.title}" if kind == "all" else title, heads)
+        for part, here in groupby(own, key=lambda result: result.part):
+            _add_rows(table, labels, part, list(here))
         if kind != "document":
             table.notes.append(_interval_note(own, resample))
         if table.strong:
@@ -228,29 +233,25 @@ def result_tables(results: Sequence[Result], resample: str = "documents") -> lis
     return tables
 
 
-def _add_rows(table: Table, part: Part, results: Sequence[Result]) -> None:
-    """A row a system; the part is named in the first, and the best score of several stands out."""
+def _add_rows(table: Table, labels: Sequence[str], part: Part, results: Sequence[Result]) -> None:
+    """A row for each system; the first names the part, and the best of several scores stands out."""
     values = {part.kind: part.name, "documents": f"{len(part.documents):,}", "sentences": f"{part.sentences:,}"}
-    beside = [values[name] for name in _BESIDE[part.kind]]
+    beside = [values[label] for label in labels]
+    scores: dict[Metric, list[float]] = {}
+    for result in results:
+        scores.setdefault(result.metric, []).append(result.score)
+    best = {metric: max(own) if metric.higher_is_better else min(own) for metric, own in scores.items()}
     systems = list(dict.fromkeys(result.system for result in results))
-    best = {}
-    for metric in dict.fromkeys(result.metric for result in results):
-        scores = [result.score for result in results if result.metric is metric]
-        best[metric] = max(scores) if metric.higher_is_better else min(scores)
     for number, system in enumerate(systems):
         own = [result for result in results if result.system == system]
         strong = [k for k, r in enumerate(own, len(beside) + 1) if len(systems) > 1 and r.score == best[r.metric]]
         shown = [""] * len(beside) if number else beside
-        table.add(*shown, system, *map(_cell, own), rule=bool(beside) and not number, strong=strong)
-
-
-def _cell(result: Result) -> str:
-    low, high = result.interval.low, result.interval.high
-    return f"{result.score:.2f}" + ("" if math.isnan(low) else f" [{low:.1f}–{high:.1f}]")
+        table.add(*shown, system, *(result.cell for result in own), rule=bool(beside) and not number, strong=strong)
 
 
 def _interval_note(results: Sequence[Result], resample: str) -> str:
-    note = f"[ ]: 95 %, {RESAMPLES:,} resamples of {drawn_units((r.metric for r in results), resample)}, seed {SEED}"
+    units = drawn_units((result.metric for result in results), resample)
+    note = f"[ ]: 95 %, {RESAMPLES:,} resamples of {units}, seed {SEED}"
     fewest = min(len(r.part.documents) if resample == "documents" else r.part.sentences for r in results)
     if resample == "documents" and fewest == 1:
         return f"{note}. A single document has no interval; --resample sentences gives one"
@@ -275,21 +276,12 @@ def figures(results: Sequence[Result], resample: str = "documents") -> dict[str,
         "seed": SEED,
         "results": [
             {
-                **part_figures(result.part),
+                **result.part.as_dict(),
                 "system": result.system,
                 "metric": result.metric.name,
                 "score": result.score,
-                **interval_figures(result.interval),
+                **result.interval.as_dict(),
             }
             for result in results
         ],
     }
-
-
-def part_figures(part: Part) -> dict[str, Any]:
-    return {"part": part.kind, "name": part.name, "documents": len(part.documents), "sentences": part.sentences}
-
-
-def interval_figures(found: Interval) -> dict[str, float | None]:
-    known = not math.isnan(found.low)  # JSON has no word for what is not a number
-    return {"low": found.low if known else None, "high": found.high if known else None}

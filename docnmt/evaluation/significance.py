@@ -1,8 +1,8 @@
 """How sure a score and a difference of scores are: documents (or sentences) are resampled.
 
-The sentences of a document are alike in what is hard about them, and a document-level system is right or wrong about
-several of them at once. So documents are drawn, with all their sentences, and not sentences; those give intervals that
-are too narrow. Both can be had.
+The sentences of a document are hard in similar ways, and a document-level system is right or wrong about several of
+them at once. Sentences drawn one by one therefore give intervals that are too narrow, so whole documents are drawn.
+Both are offered.
 """
 
 from __future__ import annotations
@@ -18,16 +18,27 @@ from docnmt.evaluation.metrics import Metric
 
 Matrix = NDArray[np.float64]
 
-_BLOCK = 1 << 22  # numbers in a block of weights, so that many sentences do not fill the memory
-_EQUAL = 1e-9  # differences closer than this are the same one, summed in another order
+_BLOCK = 1 << 22  # weights held at once: those of many sentences would fill the memory
+_EQUAL = 1e-9  # closer differences are the same one, summed in another order
 
 
 @dataclass(frozen=True)
 class Interval:
-    """95 %; not a number where there is a single document (or sentence), which tells nothing about others."""
+    """95 %; NaN where there is a single document (or sentence), which tells nothing about others."""
 
     low: float
     high: float
+
+    def __iter__(self) -> Iterator[float]:
+        return iter((self.low, self.high))
+
+    @property
+    def is_known(self) -> bool:
+        return not math.isnan(self.low)
+
+    def as_dict(self) -> dict[str, float | None]:
+        """For JSON, which has no NaN."""
+        return {"low": self.low if self.is_known else None, "high": self.high if self.is_known else None}
 
 
 UNKNOWN = Interval(math.nan, math.nan)
@@ -35,19 +46,18 @@ UNKNOWN = Interval(math.nan, math.nan)
 
 @dataclass(frozen=True)
 class Difference:
-    """A system beside a baseline; `difference` is system - baseline whichever of high and low is better.
+    """A system beside a baseline; `difference` is system - baseline, also where lower is better.
 
-    Both p are the probability of a difference as large if the systems were equals, and differ in how equals are made.
-    Neither is ever 0: where trials are drawn one is added to counts, as the systems themselves are one way it could
-    have come out.
+    Both p are the probability of so large a difference between systems that are equally good. Neither is ever 0: where
+    trials are drawn, the result that was found counts as one more of them.
 
-    p_randomisation: in every trial the two systems' outputs for each document are swapped or left, by the toss of a
-    coin; counts the trials in which the difference, in either direction, is at least as large. Where there are no more
-    ways to swap than trials, each is looked at once, and p is exact.
+    p_randomisation: in each trial a coin decides for each document whether the two systems swap their outputs; p is the
+    share of trials whose difference, in either direction, is at least as large. Where there are no more ways to swap
+    than trials, each is tried once, and p is exact.
 
-    p_bootstrap: documents are drawn with replacement, for both systems the same; counts the resamples in which the
-    absolute difference exceeds its mean over all resamples by at least the difference found. That is the definition of
-    sacrebleu and of Moses. Where the systems hardly differ it stays near one half; where they do it counts one tail.
+    p_bootstrap: documents are drawn with replacement, the same for both systems; p is the share of resamples in which
+    the absolute difference exceeds its mean over all resamples by at least the difference found, as sacrebleu and Moses
+    define it. It stays near one half where the systems hardly differ, and counts one tail where they do.
     """
 
     baseline: float
@@ -72,7 +82,7 @@ def interval(
 ) -> Interval:
     """Of a system's score: the middle 95 % of its scores on resamples.
 
-    `documents` has the index of the document of each row of the statistics; without it rows are drawn.
+    `documents` has the document of each row of the statistics; without it rows are drawn.
     """
     units = _by_unit(statistics, documents)
     if len(units) < 2:
@@ -122,7 +132,7 @@ def compare(
 
 
 def _by_unit(statistics: Matrix, documents: NDArray[np.int64] | None) -> Matrix:
-    """What is drawn at once as one row: the sums of each document."""
+    """A row for each unit that is drawn: the sums of a document."""
     if documents is None:
         return statistics
     _, places = np.unique(documents, return_inverse=True)
@@ -165,5 +175,18 @@ def _middle(values: NDArray[np.float64]) -> Interval:
 
 
 def _p_value(chance: NDArray[np.float64], difference: float, exact: bool = False) -> float:
-    drawn = 0 if exact else 1  # all ways have the systems as they are among them
+    drawn = 0 if exact else 1  # the result itself is one of all ways, but may not be among those drawn
     return float(np.sum(chance >= abs(difference) - _EQUAL) + drawn) / (len(chance) + drawn)
+
+
+def sign_test(won: int, lost: int) -> float:
+    """Exact, two-sided: how probable so uneven a split, or a more uneven one, is by fair coins. Ties are left out.
+
+    Over the items that two systems answer differently it is McNemar's exact test.
+    """
+    tosses = won + lost
+    ways = tail = 1  # to toss no heads; then one more each time
+    for heads in range(min(won, lost)):
+        ways = ways * (tosses - heads) // (heads + 1)
+        tail += ways
+    return min(1.0, 2 * tail / 2**tosses)  # integers: exact however many

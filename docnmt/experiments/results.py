@@ -11,8 +11,9 @@ from docnmt.base.errors import DocnmtError
 from docnmt.base.report import Column, Table
 from docnmt.decoding.translator import Translator, load
 from docnmt.evaluation.comparison import few_note
-from docnmt.evaluation.contrastive import groups, judge, sees_translations
+from docnmt.evaluation.contrastive import judge, sees_translations
 from docnmt.evaluation.contrastive_items import Item
+from docnmt.evaluation.contrastive_report import groups
 from docnmt.evaluation.scores import signature_notes
 from docnmt.evaluation.significance import Difference
 from docnmt.experiments import job

@@ -15,7 +15,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from docnmt.base.errors import DocnmtError
 from docnmt.judging.sampling import JudgedDocument, Place, Sample, first_systems
@@ -115,45 +117,31 @@ class Store:
             (first_written,) = database.execute("SELECT name FROM judge WHERE key = ?", (judge_key(clean),)).fetchone()
         return str(first_written)
 
-    def knows(self, name: str) -> bool:
-        with self._lock:
-            found = self._database.execute("SELECT 1 FROM judge WHERE key = ?", (judge_key(name),)).fetchone()
-        return found is not None
-
-    def secret(self, name: str) -> str:
-        """What only this judge knows; "" for one who is not known, or of an earlier version and not back yet."""
-        with self._lock:
-            row = self._database.execute("SELECT secret FROM judge WHERE key = ?", (judge_key(name),)).fetchone()
-        return str(row[0]) if row else ""
+    def secret(self, name: str) -> str | None:
+        """What only this judge knows; None for one who is not known, "" for one of an earlier version who has not been
+        back yet."""
+        rows = self._select("SELECT secret FROM judge WHERE key = ?", judge_key(name))
+        return str(rows[0][0]) if rows else None
 
     def secrets(self) -> dict[str, str]:
         """Of all judges, by name, in the order in which they came."""
-        with self._lock:
-            rows = self._database.execute("SELECT name, secret FROM judge WHERE secret != '' ORDER BY rowid").fetchall()
-        return dict(rows)
+        return dict(self._select("SELECT name, secret FROM judge WHERE secret != '' ORDER BY rowid"))
 
     def first_systems(self, name: str) -> tuple[int, ...]:
         return first_systems(self.sample.seed, judge_key(name), len(self.sample.documents))
 
     def judge(self, name: str, place: Place, choice: str) -> None:
         """Returns once the judgement is on disk."""
-        row = (
-            judge_key(name),
-            place.document,
-            place.position,
-            self.first_systems(name)[place.document],
-            choice,
-            _now(),
-        )
+        first = self.first_systems(name)[place.document]
+        row = (judge_key(name), place.document, place.position, first, choice, _now())
         with self._transaction() as database:
             database.execute("INSERT INTO judgement VALUES (NULL, ?, ?, ?, ?, ?, ?)", row)
 
     def choices(self, name: str) -> dict[Place, str]:
         """What a judge has said so far, by sentence."""
-        with self._lock:
-            rows = self._database.execute(
-                "SELECT document, position, choice FROM judgement WHERE judge = ? ORDER BY number", (judge_key(name),)
-            ).fetchall()
+        rows = self._select(
+            "SELECT document, position, choice FROM judgement WHERE judge = ? ORDER BY number", judge_key(name)
+        )
         return {Place(document, position): choice for document, position, choice in rows}
 
     # ---- what came of it ----
@@ -161,12 +149,11 @@ class Store:
     def judgements(self) -> list[Judgement]:
         """Those in force, judge by judge in the order in which they came, sentences in theirs."""
         # SQLite gives the other columns of the row that has the maximum.
-        with self._lock:
-            rows = self._database.execute(
-                "SELECT name, document, position, first_system, choice, time, count(*) - 1, max(number) "
-                "FROM judgement JOIN judge ON judge = key GROUP BY judge, document, position "
-                "ORDER BY judge.rowid, document, position"
-            ).fetchall()
+        rows = self._select(
+            "SELECT name, document, position, first_system, choice, time, count(*) - 1, max(number) "
+            "FROM judgement JOIN judge ON judge = key GROUP BY judge, document, position "
+            "ORDER BY judge.rowid, document, position"
+        )
         return [Judgement(name, Place(k, i), first, choice, time, n) for name, k, i, first, choice, time, n, _ in rows]
 
     # ---- the database ----
@@ -176,6 +163,10 @@ class Store:
         (mark,) = self._database.execute("PRAGMA application_id").fetchone()
         if mark != _MARK and not (sample is not None and _is_empty(self._database)):
             raise sqlite3.DatabaseError("no file of judgements")
+
+    def _select(self, query: str, *values: str) -> list[tuple[Any, ...]]:
+        with self._lock:
+            return self._database.execute(query, values).fetchall()
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -190,20 +181,16 @@ class Store:
                 raise
 
     def _read_sample(self) -> Sample:
-        with self._lock:
-            name_a, name_b, seed = self._database.execute("SELECT system_a, system_b, seed FROM study").fetchone()
-            rows = self._database.execute(
-                "SELECT document, document_id, source, translation_a, translation_b FROM sentence "
-                "ORDER BY document, position"
-            ).fetchall()
-        documents: dict[int, list[tuple[str, ...]]] = {}
-        for number, *texts in rows:
-            documents.setdefault(number, []).append(tuple(texts))
-        read = []
-        for sentences in documents.values():
-            ids, source, one, other = zip(*sentences, strict=True)
-            read.append(JudgedDocument(ids[0], source, (one, other)))
-        return Sample((name_a, name_b), seed, tuple(read))
+        ((name_a, name_b, seed),) = self._select("SELECT system_a, system_b, seed FROM study")
+        rows = self._select(
+            "SELECT document, document_id, source, translation_a, translation_b FROM sentence "
+            "ORDER BY document, position"
+        )
+        documents = []
+        for _, sentences in groupby(rows, key=lambda row: row[0]):
+            _, ids, source, one, other = zip(*sentences, strict=True)
+            documents.append(JudgedDocument(ids[0], source, (one, other)))
+        return Sample((name_a, name_b), seed, tuple(documents))
 
 
 def _is_empty(database: sqlite3.Connection) -> bool:

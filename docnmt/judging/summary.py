@@ -11,11 +11,12 @@ from dataclasses import asdict, astuple, dataclass
 from typing import Any
 
 from docnmt.base.errors import DocnmtError
-from docnmt.base.report import Column, Table
+from docnmt.base.report import Table, columns
+from docnmt.evaluation.significance import sign_test
 from docnmt.judging.sampling import Place, Sample
 from docnmt.judging.store import FIRST, SECOND, Judgement, Store
 
-# ---- How far judges agree, and whether a preference could be chance ----
+# ---- how far judges agree ----
 
 
 @dataclass(frozen=True)
@@ -48,17 +49,9 @@ def fleiss_kappa(verdicts: Sequence[Sequence[Hashable]]) -> Agreement:
     return Agreement(kappa, observed, expected)
 
 
-def sign_test(one: int, other: int) -> float:
-    """Exact, two-sided: how probable so uneven a split, or a more uneven one, is by fair coins. Ties are left out."""
-    tosses = one + other
-    ways = tail = 1  # to toss no heads; then one more each time
-    for heads in range(min(one, other)):
-        ways = ways * (tosses - heads) // (heads + 1)
-        tail += ways
-    return min(1.0, 2 * tail / 2**tosses)
-
-
-# Sentences that both systems translate by the same words are asked of nobody. They count as equal for each judge as
+# ---- what they found ----
+#
+# Nobody is asked about sentences that both systems translate by the same words. They count as equal for each judge as
 # far as he has come, but not for the agreement, which they would make look better than it is.
 
 OVERALL = "Overall"
@@ -182,21 +175,15 @@ def _signs(sums: Iterable[int]) -> Signs:
     return Signs(better, worse, sign_test(better, worse))
 
 
-# ---- A summary as a table, as figures and as CSV ----
+# ---- as a table, as figures and as CSV ----
 
 
 def summary_table(summary: Summary) -> Table:
     sample = summary.sample
     one, other = sample.systems
-    columns = [
-        Column("judge", text=True),
-        *(Column(sign) for sign in (">", "=", "<")),
-        Column("verdicts"),
-        Column("p, sentences"),
-        Column("p, documents"),
-    ]
+    heads = columns("judge", ">", "=", "<", "verdicts", "p, sentences", "p, documents")
     sizes = f"{len(sample.documents):,} documents, {len(sample.sentences):,} sentences"
-    table = Table(f"{one} against {other}, judged by people: {sizes}", columns, notes=_notes(summary))
+    table = Table(f"{one} against {other}, judged by people: {sizes}", heads, notes=_notes(summary))
     for row in (*summary.rows, summary.overall):
         shares = (f"{share:.1f} %" for share in row.shares)
         chances = (_p(signs.p) for signs in (row.sentence_signs, row.document_signs))

@@ -12,7 +12,7 @@ from docnmt.decoding.alignment import Links, Span, align
 from docnmt.decoding.translator import Translator
 from docnmt.document import NO_CONTEXT, ParallelDocument, context_positions
 from docnmt.evaluation.context_gain import check_has_context, encode
-from docnmt.evaluation.context_trace import looks, traced
+from docnmt.evaluation.context_trace import attention_by_word, traced
 from docnmt.evaluation.controls import NONE, TRUE, Contexts
 from docnmt.text.words import Word
 
@@ -40,7 +40,8 @@ def explain(translator: Translator, source: Sequence[str], target: Sequence[str]
         scores[name] = scores[TRUE] if same else translator.log_probabilities([pairs[own]])[0].double().cpu().numpy()
     pieces = translator.target.pieces([*spans[1][0], translator.target.eos])
     with traced(translator.model) as trace:
-        found = looks(translator, document.source, seen.index(position), pieces, encoded.batch([own]), trace)
+        batch = encoded.batch([own])
+        found = attention_by_word(translator, document.source, seen.index(position), pieces, batch, trace)
     return {
         "context": found.context,
         "source": _places(source_text, found.source, spans[0][1]),

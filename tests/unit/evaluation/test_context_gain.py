@@ -25,8 +25,7 @@ from docnmt.evaluation.context_gain import (
     translation_quality,
     write_tokens,
 )
-from docnmt.evaluation.context_page import chosen_sentences, context_gain_page
-from docnmt.evaluation.context_report import Figures, least_count
+from docnmt.evaluation.context_report import Figures, chosen_sentences, context_gain_page, least_count
 from docnmt.evaluation.context_trace import gate_by_layer, traced
 from docnmt.evaluation.controls import NONE, REPEATED, SHUFFLED, TRUE, repeated, shuffled
 from docnmt.model.transformer import DocumentTransformer

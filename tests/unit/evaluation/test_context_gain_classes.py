@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from docnmt.evaluation.context_classes import ENDS, PUNCTUATION, WORDS, by_word_class, class_json, classes_of
-from docnmt.evaluation.context_gain import END, ContextGain
+from docnmt.evaluation.context_gain import END, ENDS, PUNCTUATION, WORDS, ContextGain, classes_of
 from docnmt.evaluation.context_report import Figures
 from docnmt.evaluation.controls import NONE, SHUFFLED, TRUE
 
@@ -32,7 +31,7 @@ def gain() -> ContextGain:
 
 
 def test_nats_a_word_of_each_class(gain):
-    found = by_word_class(gain, CLASSES)
+    found = gain.by_word_class(CLASSES)
     assert list(found) == ["his/her", WORDS, PUNCTUATION, ENDS]  # no "its" anywhere
     assert (found["his/her"].tokens, found["his/her"].mean) == (2, pytest.approx((2.0 + 1.5) / 2))
     assert found["his/her"].sentences == 2
@@ -42,15 +41,15 @@ def test_nats_a_word_of_each_class(gain):
 
 
 def test_words_marks_and_ends_are_all_there_is(gain):
-    found = by_word_class(gain, {})
+    found = gain.by_word_class({})
     assert sum(one.total for one in found.values()) == pytest.approx(gain.totals().sum())
 
 
 def test_a_class_of_one_document_has_no_interval_and_all_words_have_one(gain):
-    found = by_word_class(gain, CLASSES)
+    found = gain.by_word_class(CLASSES)
     assert np.isnan(found["his/her"].interval.low)
     assert found[WORDS].interval.low <= found[WORDS].mean <= found[WORDS].interval.high
-    assert class_json(found)["his/her"]["low"] is None
+    assert Figures(gain, None, {}, classes=CLASSES).as_dict()["by_word_class"][NONE]["his/her"]["low"] is None
 
 
 def test_the_table_has_the_classes_first(gain):

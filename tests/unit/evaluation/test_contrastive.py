@@ -19,24 +19,18 @@ from docnmt.decoding.scoring import Choice, SentenceScore
 from docnmt.decoding.translator import Translator
 from docnmt.demo import write_demo_corpus
 from docnmt.document import Document
-from docnmt.evaluation.contrastive import (
-    SENTENCE,
-    WITH,
-    WITHOUT,
+from docnmt.evaluation.contrastive import SENTENCE, WITH, WITHOUT, Verdict, judge, uses, with_shuffled_contexts
+from docnmt.evaluation.contrastive_items import Item, read_items, record_of, write_items
+from docnmt.evaluation.contrastive_report import (
+    CONTRASTIVE,
     Accuracy,
-    Verdict,
+    accuracy_table,
     as_json,
     groups,
-    judge,
     mcnemar,
     notes,
     signature,
-    table,
-    uses,
-    verdict_row,
-    with_shuffled_contexts,
 )
-from docnmt.evaluation.contrastive_items import Item, read_items, record_of, write_items
 from tests.builders import loaded_model, parallel_documents, sentence_model_of
 
 ITEM = Item("d", "pronoun", ("elle dort.",), ("it sleeps.",), (("she sleeps.",), ("he sleeps.",)))
@@ -338,10 +332,10 @@ def test_items_are_counted_under_their_phenomenon_and_distance():
 def test_a_single_column_has_no_p():
     result = groups([ITEM], {SENTENCE: judged(True)})
     assert all(group.p is None for group in result)
-    shown = table("set", result, ["signature"])
+    shown = accuracy_table("set", result, CONTRASTIVE, ["signature"])
     assert [column.name for column in shown.columns] == ["", "items", "chance", SENTENCE]
     assert shown.rows[0][:3] == ("all", "1", "33.3") and shown.notes[-1] == "signature"
-    assert "p" not in as_json(result)[0]
+    assert "p" not in as_json(result, CONTRASTIVE)[0]
 
 
 def test_the_table_shows_the_figures():
@@ -349,7 +343,7 @@ def test_the_table_shows_the_figures():
     said = {WITH: judged(*[True] * count), WITHOUT: judged(*[False] * count), SENTENCE: judged(*[True, False] * 100)}
     found = [ITEM] * count
     result = groups(found, said)
-    shown = table("set", result, notes(found))
+    shown = accuracy_table("set", result, CONTRASTIVE, notes(found))
     assert [column.name for column in shown.columns] == ["", "items", "chance", WITH, WITHOUT, SENTENCE, "p"]
     assert shown.rows[0] == (
         "all",
@@ -361,9 +355,9 @@ def test_the_table_shows_the_figures():
         "< 0.0001",
     )
     assert [row[0] for row in shown.rows] == ["all", "pronoun", "distance unknown"]
-    (everything, *_) = as_json(result)
+    (everything, *_) = as_json(result, CONTRASTIVE)
     assert everything["with_context"]["right"] == 200 and everything["sentence_model"]["accuracy"] == 50
-    assert verdict_row(said[WITHOUT][0]) == {"preferred": False, "right": -1.0, "wrong": [-2.0]}
+    assert said[WITHOUT][0].as_dict() == {"preferred": False, "right": -1.0, "wrong": [-2.0]}
 
 
 def test_what_a_reader_has_to_know_is_said():
@@ -390,11 +384,13 @@ def test_items_of_few_documents_are_less_sure_than_items_by_themselves():
     said = {WITH: judged(*[n // 20 < 7 for n in range(200)]), WITHOUT: judged(*[n // 20 < 3 for n in range(200)])}
     by_item, by_document = (groups(found, said, resample)[0] for resample in ("items", "documents"))
     assert by_item.accuracy[WITH].percent == by_document.accuracy[WITH].percent == 70
-    widths = [group.accuracy[WITH].interval[1] - group.accuracy[WITH].interval[0] for group in (by_item, by_document)]
+    spreads = [group.accuracy[WITH].interval for group in (by_item, by_document)]
+    widths = [spread.high - spread.low for spread in spreads]
     assert widths[1] > 3 * widths[0]
     assert by_item.p < 0.0001 and 0.05 < by_document.p < 0.25  # four documents of ten, all in one direction: 1/8
     alone = groups(found[:20], {WITH: said[WITH][:20], WITHOUT: said[WITHOUT][:20]}, "documents")
-    assert "[" not in table("set", alone, []).rows[0][3] and as_json(alone)[0]["with_context"]["low"] is None
+    assert "[" not in accuracy_table("set", alone, CONTRASTIVE).rows[0][3]
+    assert as_json(alone, CONTRASTIVE)[0]["with_context"]["low"] is None
 
 
 def test_shuffled_contexts_are_whole_contexts_of_other_documents():

@@ -8,20 +8,10 @@ from dataclasses import replace
 import pytest
 
 from docnmt.base.errors import DocnmtError
-from docnmt.evaluation.contrastive import WITH, WITHOUT, groups
-from docnmt.evaluation.contrastive_generative import (
-    NEITHER,
-    RIGHT,
-    WRONG,
-    Written,
-    generative_json,
-    generative_table,
-    of_decided,
-    verdict,
-    write,
-)
+from docnmt.evaluation.contrastive import NEITHER, RIGHT, WITH, WITHOUT, WRONG, Written, outcome, write
 from docnmt.evaluation.contrastive_items import Item, write_items
 from docnmt.evaluation.contrastive_layouts import read_set
+from docnmt.evaluation.contrastive_report import GENERATIVE, accuracy_table, as_json, groups
 from tests.fake_translator import Fake
 
 ITEM = Item("d", "possessive", ("Son chapeau.",), ("Her hat.",), (("His hat.",), ("Its hat.",)))
@@ -40,13 +30,13 @@ ITEM = Item("d", "possessive", ("Son chapeau.",), ("Her hat.",), (("His hat.",),
     ],
 )
 def test_a_translation_is_right_with_the_right_word_and_without_the_wrong_ones(translation, said):
-    assert verdict(ITEM, translation) == said
+    assert outcome(ITEM, translation) == said
 
 
 def test_all_pronouns_at_once_need_one_of_theirs_and_none_of_the_others():
     item = replace(ITEM, right=("She lost her hat.",), wrong=(("He lost his hat.",),))
-    assert verdict(item, "Her hat was gone.") == RIGHT
-    assert verdict(item, "She lost his hat.") == WRONG
+    assert outcome(item, "Her hat was gone.") == RIGHT
+    assert outcome(item, "She lost his hat.") == WRONG
 
 
 def test_each_sentence_is_translated_in_its_own_context():
@@ -74,10 +64,10 @@ def test_the_figures_count_what_has_neither():
     written = {use: [Written("", one) for one in verdicts] for use, verdicts in said.items()}
     found = groups([ITEM] * 10, written)
     assert found[0].accuracy[WITH].percent == 60
-    assert of_decided(written[WITH], found[0].items).percent == 75
-    (row, *_) = generative_json(found, written)
+    assert found[0].of_decided(WITH).percent == 75
+    (row, *_) = as_json(found, GENERATIVE)
     assert {kind: row["no_context"][kind] for kind in (RIGHT, WRONG, NEITHER)} == {RIGHT: 4, WRONG: 4, NEITHER: 2}
-    table = generative_table("set", found, written, named=False)
+    table = accuracy_table("set", found, GENERATIVE)
     assert table.rows[0][2].startswith("60.0 [") and table.rows[0][3] == "75.0"
 
 
@@ -139,5 +129,5 @@ def test_inputs_of_another_set_are_refused(ctxpro):
 def test_what_is_expected_is_told_by_the_sets_own_rule():
     item = replace(ITEM, wrong=(), expected="it")
     for translation, said in (("I see it!", RIGHT), ("IT.", RIGHT), ("It's there.", NEITHER), ("bit", NEITHER)):
-        assert verdict(item, translation) == said
-    assert verdict(replace(item, expected="de lui"), "Parle de lui.") == RIGHT
+        assert outcome(item, translation) == said
+    assert outcome(replace(item, expected="de lui"), "Parle de lui.") == RIGHT

@@ -11,9 +11,9 @@ import pytest
 from docnmt.base.errors import DocnmtError
 from docnmt.cli import main
 from docnmt.document import ParallelDocument
-from docnmt.evaluation.contrastive_generative import decisive
+from docnmt.evaluation.contrastive import decisive
 from docnmt.evaluation.contrastive_items import Item
-from docnmt.evaluation.probe_words import ProbeClass, chosen_classes, language, preset, presets
+from docnmt.evaluation.probe_words import ProbeClass, chosen_classes, language, presets
 from docnmt.evaluation.probes import ProbeMaker
 
 SHARED = Path(os.environ.get("DOCNMT_SHARED") or Path(__file__).parents[4] / "shared")
@@ -27,7 +27,7 @@ COMMON = (
 
 def items_of(*pairs: tuple[str, str], languages=("fr", "en"), classes=None, common=COMMON, **options) -> list[Item]:
     document = ParallelDocument("d", *zip(common, *pairs, strict=True))
-    made = ProbeMaker([document], languages).make(classes or preset(languages), **options)
+    made = ProbeMaker([document], languages).make(classes or chosen_classes(languages), **options)
     return [item for item in made if item.position]
 
 
@@ -60,7 +60,7 @@ def test_the_others_stand_in_the_words_place_with_its_case_and_the_context_besid
     ],
 )
 def test_what_is_not_sure_is_left_out(source, target):
-    assert not items_of((source, target), classes=preset(("fr", "en"))[:1])
+    assert not items_of((source, target), classes=chosen_classes(("fr", "en"))[:1])
 
 
 def test_her_is_told_by_where_it_stands():
@@ -93,7 +93,7 @@ CUES = {
 @pytest.mark.parametrize("why", CUES)
 def test_what_tells_is_found_in_either_language(why):
     source, target, told = CUES[why]
-    item = one((source, target), classes=preset(("fr", "en"))[:1])
+    item = one((source, target), classes=chosen_classes(("fr", "en"))[:1])
     assert item.phenomenon == f"possessive, {'with cue' if told else 'no cue'}"
     assert (item.distance == 0) == told
 
@@ -106,7 +106,7 @@ def test_the_distance_is_that_of_the_nearest_sentence_with_a_word_of_the_gender(
 
 
 def test_all_pronouns_of_a_person_change_at_once_each_in_its_role():
-    gender = [one for one in preset(("fr", "en")) if one.is_gender]
+    gender = [one for one in chosen_classes(("fr", "en")) if one.is_gender]
     item = one(
         ("Ses mains lui disaient son nom.", "Her hands told her of herself, and her name was hers."), classes=gender
     )
@@ -123,10 +123,11 @@ def test_gender_does_not_ask_again_what_another_class_asks():
 
 
 def test_who_does_something_to_a_person_tells_nothing_of_that_person():
-    open_one = one(("Elle lui disait :", "She said to him —"), classes=preset(("fr", "en"))[1:2])
+    open_one = one(("Elle lui disait :", "She said to him —"), classes=chosen_classes(("fr", "en"))[1:2])
     assert open_one.phenomenon == "object, no cue" and open_one.wrong[0] == ("She said to her —",)
     same = one(
-        ("Ce qu'elle aimait lui manquait.", "What she liked was lost to her."), classes=preset(("fr", "en"))[1:2]
+        ("Ce qu'elle aimait lui manquait.", "What she liked was lost to her."),
+        classes=chosen_classes(("fr", "en"))[1:2],
     )
     assert same.phenomenon == "object, with cue"
 
@@ -148,11 +149,11 @@ def test_words_of_ones_own_in_any_language():
     assert item.wrong == (("Ik zie dit huis.",),) and item.phenomenon == "dit/dat, no cue"
     assert not items_of(("Ich sehe ein Haus.", "Ik zie dat huis."), languages=("de", "nl"), classes=own)
     ready = chosen_classes(("fr", "en"), [["his", "her", "its"]], [])
-    assert ready == preset(("fr", "en"))[:1]
+    assert ready == chosen_classes(("fr", "en"))[:1]
     with pytest.raises(DocnmtError, match="nothing to put in its place"):
         ProbeClass("x", ("his", "his"))
     with pytest.raises(DocnmtError, match="no ready-made classes for 'nl-de'"):
-        preset(("nl", "de"))
+        chosen_classes(("nl", "de"))
 
 
 @pytest.mark.parametrize(

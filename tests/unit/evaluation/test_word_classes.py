@@ -10,9 +10,8 @@ import pytest
 
 from docnmt.base.errors import DocnmtError
 from docnmt.cli import main
-from docnmt.evaluation.consistency import TermConsistency, measure_consistency, same_pairs
 from docnmt.evaluation.outputs import Output, References
-from docnmt.evaluation.word_classes import WordClassF1
+from docnmt.evaluation.words import LTCR, WordClassF1, measure_consistency, same_pairs
 
 
 def f1(hypotheses: list[str], *references: list[str], words: str = "his,her,its") -> float:
@@ -54,7 +53,7 @@ def references(sources=SOURCES, repeat: int = 40) -> References:
 
 
 def consistency(monkeypatch, *texts: list[str]) -> list[float]:
-    monkeypatch.setattr("docnmt.evaluation.consistency.COMMON", 1.0)
+    monkeypatch.setattr("docnmt.evaluation.words.COMMON", 1.0)
     outputs = [Output(str(n), tuple(text * 40)) for n, text in enumerate(texts)]
     found = measure_consistency(outputs, references())
     return [column.metric.score(column.statistics.sum(axis=0)) for column in found]
@@ -70,7 +69,7 @@ def test_a_term_that_is_put_in_two_ways_is_less_consistent(monkeypatch):
 
 def test_pairs_of_occurrences_are_counted():
     assert same_pairs([["lamp", "lamp", "light"], ["cat"], ["red", "red"]]) == (2, 4)
-    assert TermConsistency().score(np.array([0.0, 0.0])) == 100
+    assert LTCR.score(np.array([0.0, 0.0])) == 100
 
 
 def test_terms_need_a_source_with_words():

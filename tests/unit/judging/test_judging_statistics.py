@@ -9,7 +9,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from docnmt.judging.summary import fleiss_kappa, sign_test
+from docnmt.evaluation.significance import sign_test
+from docnmt.judging.summary import fleiss_kappa
 
 # The worked example of the method: ten subjects, each put into one of five categories by fourteen raters.
 TABLE = (

@@ -9,9 +9,10 @@ import json
 import pytest
 
 from docnmt.base.errors import DocnmtError
+from docnmt.evaluation.significance import sign_test
 from docnmt.judging.sampling import Place
 from docnmt.judging.store import Store
-from docnmt.judging.summary import as_csv, figures, fleiss_kappa, same_passed, sign_test, summarise, summary_table
+from docnmt.judging.summary import as_csv, figures, fleiss_kappa, same_passed, summarise, summary_table
 from tests.judging_samples import NAMES, make_sample, prefer
 
 # Nine questions in documents of 3, 2 and 4 of them; sentences 2 of each document (from 0) are the same in both.

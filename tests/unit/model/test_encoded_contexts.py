@@ -18,7 +18,7 @@ from docnmt.document import ContextSpec, Document
 from docnmt.engine import Engine, EngineState
 from docnmt.engine.native import accelerator
 from docnmt.evaluation.context_gain import context_gain
-from docnmt.evaluation.context_trace import gate_by_layer, looks, traced
+from docnmt.evaluation.context_trace import attention_by_word, gate_by_layer, traced
 from docnmt.model.context import is_document_parameter
 from docnmt.model.states import DecoderState
 from docnmt.model_folder import load_model, save_model, weights_of
@@ -156,7 +156,7 @@ def test_what_words_looked_at_is_told_by_sentence_and_end_marks_together():
         batch = make_batch([[*ids[position], rule.eos]], [rule.of(ids, position)], [wanted[position]], BOS, EOS)
         pieces = [*translator.target.pieces(wanted[position]), "</s>"]
         with traced(translator.model) as trace:
-            found = looks(translator, sources, position, pieces, batch, trace)
+            found = attention_by_word(translator, sources, position, pieces, batch, trace)
         before = sources[max(0, position - 2) : position]
         assert ["".join(c["words"]).strip() for c in found.context] == list(before)
         assert not any(c["cut"] for c in found.context)

@@ -14,11 +14,11 @@ from docnmt.decoding.scoring import Choice
 from docnmt.decoding.translator import Translator
 from docnmt.document import NO_CONTEXT, Document, ParallelDocument
 from docnmt.evaluation.context_gain import context_gain, translation_quality
-from docnmt.evaluation.context_page import context_gain_page
-from docnmt.evaluation.context_report import Figures
+from docnmt.evaluation.context_report import Figures, context_gain_page
 from docnmt.evaluation.context_trace import gate_by_layer
-from docnmt.evaluation.contrastive import judge, notes, target_contexts
+from docnmt.evaluation.contrastive import judge, target_contexts
 from docnmt.evaluation.contrastive_items import Item
+from docnmt.evaluation.contrastive_report import notes
 from docnmt.evaluation.controls import NONE, REPEATED, SHUFFLED, TRUE, shuffled
 from docnmt.evaluation.test_sets import TestSet
 from docnmt.model.states import DecoderState
