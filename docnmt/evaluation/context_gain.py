@@ -25,13 +25,11 @@ from docnmt.decoding.translator import Translator
 from docnmt.decoding.units import Pair, within_budget
 from docnmt.document import Document, ParallelDocument
 from docnmt.evaluation.controls import NONE, REPEATED, TRUE, Contexts, with_contexts
-from docnmt.evaluation.metrics import Mean, make_metric
+from docnmt.evaluation.metrics import Floats, Ints, Mean, make_metric
 from docnmt.evaluation.probe_words import ready_made
 from docnmt.evaluation.significance import Difference, Interval, compare, interval
 from docnmt.text.words import Word, words
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Domains = Mapping[str, Sequence[int]]  # name -> numbers of documents
 WordClasses = Mapping[str, Sequence[str]]
 

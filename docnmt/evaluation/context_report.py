@@ -30,7 +30,7 @@ from docnmt.evaluation.context_gain import (
 from docnmt.evaluation.context_trace import Trace, attention_by_word, spaced, traced
 from docnmt.evaluation.controls import NONE, REPEATED, SHUFFLED, TRUE
 from docnmt.evaluation.scores import FEW
-from docnmt.evaluation.significance import Interval
+from docnmt.evaluation.significance import Difference, Interval
 
 GAINING, LOSING = 20, 10  # words shown
 DIGITS = 4  # of nats a token
@@ -156,15 +156,9 @@ class Figures:
             "tokens": int(gain.tokens.sum()),
             "seed": gain.seed,
             "log_probability": self._log_probabilities(),
-            "gain_over": {over: _json(gain.gain(over)) for over in others},
-            "by_position": {
-                over: {place: _json(found) for place, found in gain.by_position(over).items()}
-                for over in (NONE, SHUFFLED)
-            },
-            "by_domain": {
-                over: {part: _json(found) for part, found in gain.by_domain(self.domains, over).items()}
-                for over in others
-            },
+            "gain_over": _each({over: gain.gain(over) for over in others}),
+            "by_position": {over: _each(gain.by_position(over)) for over in (NONE, SHUFFLED)},
+            "by_domain": {over: _each(gain.by_domain(self.domains, over)) for over in others},
             "by_word_class": {
                 over: {
                     name: {"words": one.tokens, "mean": one.mean, "total": one.total, **one.interval.as_dict()}
@@ -187,7 +181,7 @@ class Figures:
                     name: {"score": score, "interval": _interval_json(around)}
                     for name, (score, around) in self.quality.scores.items()
                 },
-                "differences_to_none": {name: _json(found) for name, found in self.quality.differences.items()},
+                "differences_to_none": _each(self.quality.differences),
             },
         }
 
@@ -264,8 +258,8 @@ def between(interval: Interval, digits: int = DIGITS) -> str:
     return f"{low:.{digits}f} … {high:.{digits}f}"
 
 
-def _json(found: Any) -> dict[str, Any]:
-    return {**asdict(found), "interval": _interval_json(found.interval)}
+def _each(found: Mapping[str, Gain] | Mapping[str, Difference]) -> dict[str, Any]:
+    return {name: {**asdict(one), "interval": _interval_json(one.interval)} for name, one in found.items()}
 
 
 def _interval_json(interval: Interval) -> list[float] | None:

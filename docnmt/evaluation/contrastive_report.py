@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from docnmt.base.progress import Progress
 from docnmt.base.report import Table, columns
@@ -30,7 +29,7 @@ from docnmt.evaluation.contrastive import (
     write,
 )
 from docnmt.evaluation.contrastive_items import Item, Passage, record_of
-from docnmt.evaluation.metrics import Mean
+from docnmt.evaluation.metrics import Ints, Mean
 from docnmt.evaluation.significance import Interval, compare, interval, sign_test
 from docnmt.version import __version__
 
@@ -129,9 +128,7 @@ def _distance(item: Item) -> str:
     return str(item.distance) if item.distance <= _FAR else f">{_FAR}"
 
 
-def _by_document(
-    right: Mapping[str, Sequence[bool]], documents: NDArray[np.int64]
-) -> tuple[dict[str, Accuracy], float | None]:
+def _by_document(right: Mapping[str, Sequence[bool]], documents: Ints) -> tuple[dict[str, Accuracy], float | None]:
     """Accuracies with intervals by drawing documents, and p of with context against none by swapping them."""
     metric = Mean("accuracy", scale=100)
     rows = {use: np.array([values, [1] * len(values)], dtype=np.float64).T for use, values in right.items()}

@@ -18,6 +18,9 @@ from numpy.typing import NDArray
 from docnmt.base.errors import DocnmtError, nearest
 from docnmt.text.languages import primary
 
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
 METRICS = ("bleu", "chrf", "ter", "multi-bleu", "document-bleu")
 # sacrebleu's tokenizers for languages in which spaces and punctuation do not separate words.
 _TOKENIZERS = {"zh": "zh", "ja": "ja-mecab", "ko": "ko-mecab"}
@@ -33,12 +36,12 @@ class Metric(ABC):
     def signature(self) -> str:
         """All that is needed to get the number again. Complete only after `statistics`: it counts the references."""
 
-    def statistics(self, hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> NDArray[np.float64]:
+    def statistics(self, hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Floats:
         """A row for each segment; `references[r][segment]`."""
         raise NotImplementedError(f"{self.name} needs more than translations and references")
 
     @abstractmethod
-    def score(self, totals: NDArray[np.float64]) -> float:
+    def score(self, totals: Floats) -> float:
         """The score of a corpus, from the column sums of its statistics."""
 
 
@@ -61,7 +64,7 @@ class Mean(Metric):
     def signature(self) -> str:
         return self._signature
 
-    def score(self, totals: NDArray[np.float64]) -> float:
+    def score(self, totals: Floats) -> float:
         total, count = totals
         return float(self._scale * total / count) if count else self._of_nothing
 
@@ -85,7 +88,7 @@ class SacrebleuMetric(Metric):
     def signature(self) -> str:
         return self._sign(str(self._measure.get_signature()))
 
-    def statistics(self, hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> NDArray[np.float64]:
+    def statistics(self, hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Floats:
         for number, reference in enumerate(references, 1):
             if len(reference) != len(hypotheses):  # sacrebleu would drop the surplus without a word
                 raise DocnmtError(
@@ -95,7 +98,7 @@ class SacrebleuMetric(Metric):
         rows = self._measure._extract_corpus_statistics(hypotheses, references)
         return np.array(rows, dtype=np.float64)
 
-    def score(self, totals: NDArray[np.float64]) -> float:
+    def score(self, totals: Floats) -> float:
         return float(self._measure._compute_score_from_stats(totals.tolist()).score)
 
 
@@ -144,8 +147,8 @@ def _as_multi_bleu(signature: str) -> str:
 
 
 def corpus_statistics(
-    metric: Metric, hypotheses: Sequence[str], references: Sequence[Sequence[str]], documents: NDArray[np.int64]
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    metric: Metric, hypotheses: Sequence[str], references: Sequence[Sequence[str]], documents: Ints
+) -> tuple[Floats, Ints]:
     """The statistics of a corpus of sentences, and the document of each of their rows.
 
     `documents` has for each sentence the index of its document. For a metric of documents a row is a document, whose

@@ -11,12 +11,11 @@ from itertools import groupby
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.progress import Progress
 from docnmt.base.report import Column, Table, columns
-from docnmt.evaluation.metrics import Metric, corpus_statistics
+from docnmt.evaluation.metrics import Floats, Ints, Metric, corpus_statistics
 from docnmt.evaluation.outputs import Output, References
 from docnmt.evaluation.significance import UNKNOWN, Interval, interval
 from docnmt.text.scripts import CJK
@@ -36,7 +35,7 @@ class Part:
 
     kind: str  # "all", "domain", "document"
     name: str
-    documents: NDArray[np.int64]
+    documents: Ints
     sentences: int
 
     @property
@@ -116,10 +115,10 @@ class Measured:
     """What a metric found in a system's output."""
 
     metric: Metric
-    statistics: NDArray[np.float64]
-    documents: NDArray[np.int64]  # of each row of the statistics
+    statistics: Floats
+    documents: Ints  # of each row of the statistics
 
-    def on(self, part: Part, resample: str) -> tuple[NDArray[np.float64], NDArray[np.int64] | None]:
+    def on(self, part: Part, resample: str) -> tuple[Floats, Ints | None]:
         """The statistics of a part, and their documents if these are what is resampled."""
         chosen = np.isin(self.documents, part.documents)
         return self.statistics[chosen], self.documents[chosen] if resample == "documents" else None

@@ -12,11 +12,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from docnmt.evaluation.metrics import Metric
-
-Matrix = NDArray[np.float64]
+from docnmt.evaluation.metrics import Floats, Ints, Metric
 
 _BLOCK = 1 << 22  # weights held at once: those of many sentences would fill the memory
 _EQUAL = 1e-9  # closer differences are the same one, summed in another order
@@ -78,7 +75,7 @@ class Difference:
 
 
 def interval(
-    metric: Metric, statistics: Matrix, documents: NDArray[np.int64] | None, *, resamples: int = 1000, seed: int = 1
+    metric: Metric, statistics: Floats, documents: Ints | None, *, resamples: int = 1000, seed: int = 1
 ) -> Interval:
     """Of a system's score: the middle 95 % of its scores on resamples.
 
@@ -93,9 +90,9 @@ def interval(
 
 def compare(
     metric: Metric,
-    baseline: Matrix,
-    system: Matrix,
-    documents: NDArray[np.int64] | None,
+    baseline: Floats,
+    system: Floats,
+    documents: Ints | None,
     *,
     resamples: int = 1000,
     trials: int = 10_000,
@@ -131,7 +128,7 @@ def compare(
     )
 
 
-def _by_unit(statistics: Matrix, documents: NDArray[np.int64] | None) -> Matrix:
+def _by_unit(statistics: Floats, documents: Ints | None) -> Floats:
     """A row for each unit that is drawn: the sums of a document."""
     if documents is None:
         return statistics
@@ -141,40 +138,40 @@ def _by_unit(statistics: Matrix, documents: NDArray[np.int64] | None) -> Matrix:
     return sums
 
 
-def _scores(metric: Metric, totals: Matrix) -> NDArray[np.float64]:
+def _scores(metric: Metric, totals: Floats) -> Floats:
     return np.array([metric.score(row) for row in totals])
 
 
-def _resamples(units: int, count: int, seed: int) -> Iterator[Matrix]:
+def _resamples(units: int, count: int, seed: int) -> Iterator[Floats]:
     """How often each unit is drawn in each resample, some resamples at a time."""
     generator = np.random.default_rng([seed, 0])
     return _blocks(units, count, lambda rows: generator.multinomial(units, np.full(units, 1 / units), size=rows))
 
 
-def _coins(units: int, count: int, seed: int) -> Iterator[Matrix]:
+def _coins(units: int, count: int, seed: int) -> Iterator[Floats]:
     """1 where a system keeps its own output for a unit, 0 where it gets the other's."""
     generator = np.random.default_rng([seed, 1])
     return _blocks(units, count, lambda rows: generator.integers(2, size=(rows, units)))
 
 
-def _all_coins(units: int) -> Iterator[Matrix]:
+def _all_coins(units: int) -> Iterator[Floats]:
     """Each way they can fall, once."""
     ways = np.arange(2**units)[:, None] >> np.arange(units) & 1
     yield ways.astype(np.float64)
 
 
-def _blocks(units: int, count: int, draw: Callable[[int], NDArray[np.int64]]) -> Iterator[Matrix]:
+def _blocks(units: int, count: int, draw: Callable[[int], Ints]) -> Iterator[Floats]:
     rows = max(1, _BLOCK // units)
     for start in range(0, count, rows):
         yield draw(min(rows, count - start)).astype(np.float64)  # whole numbers are multiplied far more slowly
 
 
-def _middle(values: NDArray[np.float64]) -> Interval:
+def _middle(values: Floats) -> Interval:
     low, high = np.quantile(values, (0.025, 0.975))
     return Interval(float(low), float(high))
 
 
-def _p_value(chance: NDArray[np.float64], difference: float, exact: bool = False) -> float:
+def _p_value(chance: Floats, difference: float, exact: bool = False) -> float:
     drawn = 0 if exact else 1  # the result itself is one of all ways, but may not be among those drawn
     return float(np.sum(chance >= abs(difference) - _EQUAL) + drawn) / (len(chance) + drawn)
 

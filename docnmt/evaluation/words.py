@@ -7,11 +7,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from docnmt.base.errors import DocnmtError
 from docnmt.corpus.align_scores import WordAligner
-from docnmt.evaluation.metrics import Mean, Metric
+from docnmt.evaluation.metrics import Floats, Mean, Metric
 from docnmt.evaluation.outputs import Output, References
 from docnmt.evaluation.probe_words import any_of, plain
 from docnmt.evaluation.scores import Measured
@@ -31,7 +30,7 @@ class WordClassF1(Metric):
     def signature(self) -> str:
         return f"word-F1|words:{','.join(self.words)}|case:lc|match:in-the-sentence|docnmt:{__version__}"
 
-    def statistics(self, hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> NDArray[np.float64]:
+    def statistics(self, hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Floats:
         """Matches, words of the translation, words of the reference."""
         rows = []
         for number, hypothesis in enumerate(hypotheses):
@@ -42,7 +41,7 @@ class WordClassF1(Metric):
             rows.append((matches[best], said.total(), wanted[best].total()))
         return np.array(rows, dtype=np.float64).reshape(-1, 3)
 
-    def score(self, totals: NDArray[np.float64]) -> float:
+    def score(self, totals: Floats) -> float:
         matches, said, wanted = totals
         return float(200 * matches / (said + wanted)) if said + wanted else 100.0  # nothing to say, and nothing said
 
