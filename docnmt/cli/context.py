@@ -33,7 +33,7 @@ def _add_context_gain(verbs: Verbs) -> None:
     gain = verbs.add_parser(
         "context-gain",
         examples=["docnmt context-gain runs/demo/document/model runs/demo/corpus/test.tsv --html gain.html"],
-        help="does a model use its context? by how much, and for which words",
+        help="does a model use its context? by how much, and for which words?",
         description="Scores and translates a corpus with the true context, none, a shuffled one (of other documents) "
         "and the sentence itself repeated.",
     )
@@ -48,17 +48,25 @@ def _add_context_gain(verbs: Verbs) -> None:
         metavar="WORD,...",
         help="the gain of these words; may be repeated (default: those of docnmt contrast make)",
     )
-    gain.add_argument("--no-translate", action="store_true", help="no BLEU: four times translating takes longest")
+    gain.add_argument(
+        "--no-translate", action="store_true", help="no BLEU: translating under four contexts takes longest"
+    )
     gain.add_argument(
         "--html", default="", metavar="FILE", help="a page of words coloured by what context did for them"
     )
     gain.add_argument(
-        "--sentences", type=int, default=100, metavar="N", help="sentences on the page (default 100; and N/5 that lose)"
+        "--sentences",
+        type=int,
+        default=100,
+        metavar="N",
+        help="sentences on the page: N that gain, N/5 that lose (default 100)",
     )
     gain.add_argument("--markdown", default="", metavar="FILE", help="write the tables to a file as well")
-    gain.add_argument("--tokens", default="", metavar="FILE", help="every piece's log-probabilities, JSON lines")
+    gain.add_argument(
+        "--tokens", default="", metavar="FILE", help="write the log-probabilities of all pieces, as JSON lines"
+    )
     add_json(gain)
-    gain.add_argument("--seed", type=int, default=1, metavar="S", help="of shuffled contexts and resamples")
+    gain.add_argument("--seed", type=int, default=1, metavar="S", help="seed of shuffled contexts and resamples")
     gain.add_argument("--device", default="auto")
     gain.set_defaults(run=run_context_gain)
 
@@ -77,7 +85,7 @@ def run_context_gain(options: argparse.Namespace) -> None:
     from docnmt.evaluation.scores import by_domain
 
     if options.sentences < 1:
-        raise DocnmtError(f"--sentences {options.sentences}: a page shows one sentence or more\n  Give 1 or more.")
+        raise DocnmtError(f"--sentences {options.sentences}: a page shows at least one sentence\n  Give 1 or more.")
     if options.seed < 0:
         raise DocnmtError(f"--seed {options.seed}: seeds are not negative\n  Give 0 or more.")
     check_outputs(options.html, options.json, options.markdown, options.tokens)
@@ -130,7 +138,7 @@ def _add_contrast(verbs: Verbs) -> None:
     contrast.add_argument("model", metavar="MODEL")
     contrast.add_argument("file", metavar="SET")
     contrast.add_argument(
-        "--layout", default="", help="docnmt, contrapro, bawden, voita, ctxpro; where content does not tell"
+        "--layout", default="", help="docnmt, contrapro, bawden, voita or ctxpro (default: told by content)"
     )
     contrast.add_argument(
         "--context-from",
@@ -148,7 +156,7 @@ def _add_contrast(verbs: Verbs) -> None:
         "--resample", choices=("items", "documents"), default="items", help="what intervals and p take as independent"
     )
     contrast.add_argument("--write", default="", metavar="FILE", help="save the set as docnmt's JSON lines")
-    contrast.add_argument("--items", default="", metavar="FILE", help="write all scores, a JSON object an item")
+    contrast.add_argument("--items", default="", metavar="FILE", help="write all scores, one JSON object for each item")
     contrast.add_argument("--device", default="auto")
     add_tables(contrast)
     contrast.set_defaults(run=run_contrast)
@@ -199,7 +207,9 @@ def _add_make(contrast: VerbParser) -> None:
     )
     make.add_argument("files", nargs="+", metavar="CORPUS", help="one file with both sides, or source and target")
     make.add_argument("-o", "--output", required=True, metavar="SET", help="JSON lines, as docnmt contrast reads them")
-    make.add_argument("--languages", required=True, metavar="SRC-TRG", help="fr-en, en-fr, zh-en, de-en have classes")
+    make.add_argument(
+        "--languages", required=True, metavar="SRC-TRG", help="fr-en, en-fr, zh-en and de-en have ready-made classes"
+    )
     make.add_argument(
         "--swap",
         dest="classes",
@@ -208,10 +218,18 @@ def _add_make(contrast: VerbParser) -> None:
         metavar="WORD,...",
         help="a class of your own instead: his,her,its; gender: all pronouns of a person at once; may be repeated",
     )
-    make.add_argument("--source", default="", metavar="WORD,...", help="with --swap: words of which the source has one")
-    make.add_argument("--limit", type=int, default=0, metavar="N", help="of a class, cue and document (default: all)")
-    make.add_argument("--seed", type=int, default=1, metavar="S", help="of what the limit draws")
-    make.add_argument("--format", default="", help="where content does not tell it")
+    make.add_argument(
+        "--source", default="", metavar="WORD,...", help="with --swap: words of which the source must have one"
+    )
+    make.add_argument(
+        "--limit",
+        type=int,
+        default=0,
+        metavar="N",
+        help="at most N items of a class and cue in a document (default: all)",
+    )
+    make.add_argument("--seed", type=int, default=1, metavar="S", help="seed of what --limit draws")
+    make.add_argument("--format", default="", help="format of the corpus (default: told by content)")
     add_document_marks(make)
     make.add_argument("--target-first", dest="swap", action="store_true", help="the target side comes first")
     add_json(make)
@@ -228,9 +246,11 @@ def run_make(options: argparse.Namespace) -> None:
     from docnmt.evaluation.probes import ProbeMaker, prior_table
 
     if options.source and not options.classes:
-        raise DocnmtError("--source goes with --swap\n  The ready-made classes have their own source words.")
+        raise DocnmtError(
+            "--source goes with --swap\n  Leave it out: the ready-made classes have their own source words."
+        )
     if options.limit < 0:
-        raise DocnmtError(f"--limit {options.limit}: not a number of items\n  Give 1 or more, or 0 for all.")
+        raise DocnmtError(f"--limit {options.limit}: a limit cannot be negative\n  Give 1 or more, or 0 for all.")
     check_outputs(options.output, options.json)
     languages = languages_of(options)
     classes = chosen_classes(languages, [_listed(words) for words in options.classes], _listed(options.source))

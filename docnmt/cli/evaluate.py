@@ -25,9 +25,9 @@ def add(verbs: Verbs) -> None:
         help="score translations against references, by domain and by document",
         examples=["docnmt evaluate ours.txt --reference test.en --metric bleu chrf"],
     )
-    evaluate.add_argument("files", nargs="+", metavar="HYP", help="translations, a file a system")
+    evaluate.add_argument("files", nargs="+", metavar="HYP", help="translations, one file for each system")
     _add_common(evaluate, page="a page with the tables")
-    evaluate.add_argument("--by-document", action="store_true", help="a row a document as well")
+    evaluate.add_argument("--by-document", action="store_true", help="also a row for each document")
     evaluate.set_defaults(run=run_evaluate)
 
     compare = verbs.add_parser(
@@ -35,7 +35,9 @@ def add(verbs: Verbs) -> None:
         help="test whether translations are better than a baseline's",
         examples=["docnmt compare baseline.txt ours.txt --reference test.en --html side-by-side.html"],
     )
-    compare.add_argument("files", nargs="+", metavar="HYP", help="translations, a file a system; the baseline first")
+    compare.add_argument(
+        "files", nargs="+", metavar="HYP", help="translations, one file for each system; the baseline first"
+    )
     _add_common(compare, page="a page with the tables and all sentences side by side")
     compare.set_defaults(run=run_compare)
 
@@ -46,21 +48,28 @@ def _add_common(verb: argparse.ArgumentParser, page: str) -> None:
         nargs="+",
         required=True,
         metavar="R",
-        help="in any corpus format; several files for several of them",
+        help="references in any corpus format; several files are several references",
     )
     add_document_marks(verb)
-    verb.add_argument("--metric", nargs="+", default=_METRICS, metavar="NAME", help=f"of {', '.join(_METRICS)}")
     verb.add_argument(
-        "--words", action="append", default=[], metavar="WORD,...", help="F1 of these words, too; may be repeated"
+        "--metric", nargs="+", default=_METRICS, metavar="NAME", help=f"some of {', '.join(_METRICS)} (default: all)"
+    )
+    verb.add_argument(
+        "--words", action="append", default=[], metavar="WORD,...", help="also the F1 of these words; may be repeated"
     )
     verb.add_argument("--terms", action="store_true", help="also: are terms translated the same way in a document?")
     _add_comet(verb)
-    verb.add_argument("--language", default="", metavar="CODE", help="of the translations: chooses the tokenizer")
-    verb.add_argument("--lowercase", action="store_true", help="case counts for nothing")
-    verb.add_argument("--tokenized", action="store_true", help="the text is tokenised: leave its tokens as they are")
+    verb.add_argument(
+        "--language", default="", metavar="CODE", help="language of the translations: chooses the tokenizer"
+    )
+    verb.add_argument("--lowercase", action="store_true", help="ignore case")
+    verb.add_argument("--tokenized", action="store_true", help="the text is tokenised already")
     add_domains(verb)
     verb.add_argument(
-        "--resample", choices=("documents", "sentences"), default="documents", help="what intervals are drawn from"
+        "--resample",
+        choices=("documents", "sentences"),
+        default="documents",
+        help="what is resampled for intervals and tests",
     )
     add_tables(verb)
     verb.add_argument("--html", default="", metavar="FILE", help=page)
@@ -68,11 +77,17 @@ def _add_common(verb: argparse.ArgumentParser, page: str) -> None:
 
 def _add_comet(verb: argparse.ArgumentParser) -> None:
     comet = verb.add_argument_group("COMET, by unbabel-comet in a Python of its own")
-    comet.add_argument("--comet", action="store_true", help="COMET, too")
-    comet.add_argument("--comet-python", default="", metavar="PATH", help="that has it; default $DOCNMT_COMET_PYTHON")
-    comet.add_argument("--comet-model", default="", metavar="NAME", help="or a checkpoint; default wmt22-comet-da")
-    comet.add_argument("--comet-context", type=int, default=0, metavar="N", help="sentences before (default none)")
-    comet.add_argument("--comet-download", action="store_true", help="fetch the model if it is not there")
+    comet.add_argument("--comet", action="store_true", help="also COMET")
+    comet.add_argument(
+        "--comet-python", default="", metavar="PATH", help="the Python that has it (default: $DOCNMT_COMET_PYTHON)"
+    )
+    comet.add_argument(
+        "--comet-model", default="", metavar="NAME", help="a model or a checkpoint (default: wmt22-comet-da)"
+    )
+    comet.add_argument(
+        "--comet-context", type=int, default=0, metavar="N", help="sentences of context before each (default: none)"
+    )
+    comet.add_argument("--comet-download", action="store_true", help="download the model if it is missing")
 
 
 def run_evaluate(options: argparse.Namespace) -> None:

@@ -17,17 +17,21 @@ def add(verbs: Verbs) -> None:
         examples=["docnmt judge baseline.txt ours.txt --source test.tsv --documents 10"],
         help="a page on which people say which of two systems is better, not knowing which is which",
         description="Draws whole documents and serves a page that shows each sentence in its document with both "
-        "translations. Judges stop and go on as they like; the same command goes on with the same judgements.",
+        "translations. Judges may stop and continue at any time; the same command continues with the same judgements.",
     )
     judge.add_argument("one", metavar="A", help="translations of the baseline")
     judge.add_argument("other", metavar="B", help="translations of the other system")
-    judge.add_argument("--source", required=True, metavar="S", help="what they translated, with its documents")
+    judge.add_argument("--source", required=True, metavar="S", help="the source of both, with its documents")
     judge.add_argument("--documents", type=int, default=20, metavar="N", help="how many to judge (default 20)")
-    judge.add_argument("--seed", type=int, default=1, metavar="N", help="of the sample and of the sides (default 1)")
-    judge.add_argument("--store", default=STORE, metavar="FILE", help=f"keeps the judgements (default {STORE})")
+    judge.add_argument(
+        "--seed", type=int, default=1, metavar="N", help="seed of the sample and of the sides (default 1)"
+    )
+    judge.add_argument("--store", default=STORE, metavar="FILE", help=f"where judgements are kept (default {STORE})")
     judge.add_argument("--host", default="127.0.0.1", help="address to listen at; 0.0.0.0 for all (default 127.0.0.1)")
-    judge.add_argument("--port", type=int, default=PORT, help=f"default {PORT}; 0 for any that is free")
-    judge.add_argument("--name", action="append", default=[], metavar="HOST", help="a name of the server, as in URLs")
+    judge.add_argument("--port", type=int, default=PORT, help=f"default {PORT}; 0 for any free one")
+    judge.add_argument(
+        "--name", action="append", default=[], metavar="HOST", help="a host name under which judges reach it"
+    )
     judge.set_defaults(run=run_judge)
 
     judgements = verbs.add_parser(
@@ -35,9 +39,9 @@ def add(verbs: Verbs) -> None:
         help="what the judges found: shares, agreement, sign test, CSV",
         examples=["docnmt judgements judgements.sqlite --csv judgements.csv"],
     )
-    judgements.add_argument("store", metavar="STORE", help="the file that `docnmt judge` keeps")
-    judgements.add_argument("--judges", nargs="+", default=[], metavar="NAME", help="of these only")
-    judgements.add_argument("--csv", default="", metavar="FILE", help="write every judgement")
+    judgements.add_argument("store", metavar="STORE", help="the --store of `docnmt judge`")
+    judgements.add_argument("--judges", nargs="+", default=[], metavar="NAME", help="of these judges only")
+    judgements.add_argument("--csv", default="", metavar="FILE", help="write all judgements as CSV")
     add_tables(judgements)
     judgements.set_defaults(run=run_judgements)
 
@@ -62,10 +66,10 @@ def run_judge(options: argparse.Namespace) -> None:
     try:
         asked = f"{len(sample.questions):,} of {len(sample.sentences):,} sentences, which differ"
         print(f"documents: {len(sample.documents):,}; judges are asked about {asked}")
-        print(f"judgements go to {options.store}; for what they say: docnmt judgements {options.store}")
+        print(f"judgements go to {options.store}; to see them: docnmt judgements {options.store}")
         for name, secret in store.secrets().items():
-            print(f"{name} goes on at {address(bound)}as/{secret}")
-        print(f"judge at {address(bound)} (Ctrl-C stops it, the same command goes on)", flush=True)
+            print(f"{name} continues at {address(bound)}as/{secret}")
+        print(f"judge at {address(bound)} (Ctrl-C stops it, the same command continues)", flush=True)
         asyncio.run(serve(judging_app(store, options.name), bound, seconds=5))
     finally:
         store.close()

@@ -222,7 +222,7 @@ def check_has_context(translator: Translator, documents: Sequence[ParallelDocume
     spec = translator.card.context.spec
     if not translator.card.context.active or spec.previous + spec.following == 0:
         raise DocnmtError(
-            "a sentence model: it takes no context, so there is nothing to measure\n"
+            "this is a sentence model: it sees no context, so there is nothing to measure\n"
             "  Give a model of the document step, for example runs/demo/document/model."
         )
     if all(len(document) < 2 for document in documents):

@@ -31,7 +31,9 @@ def in_inputs(items: list[Item], name: str, context_from: Sequence[str]) -> list
     """The items of a ctxpro set with the sentences before them. Its file of inputs has a line for each item: these
     sentences, and last the item's own, with `<eos>` between them."""
     if len(context_from) > 1:
-        raise DocnmtError("--context-from takes the one file of inputs that belongs to a ctxpro set\n  Name one.")
+        raise DocnmtError(
+            "--context-from takes one file for a ctxpro set\n  Name the file of inputs that belongs to it."
+        )
     (path,) = context_from
     with InputFile(path) as file:
         lines = [
@@ -93,7 +95,7 @@ def in_documents(
             remedy = "Take the documents the set was made from (its README names their release)."
             raise ItemPlace(name, item=number + 1).bad(problem, remedy)
         warnings.warn(
-            f"{name}: {len(strayed):,} of {len(items):,} items are not where they say they are and have no context; "
+            f"{name}: {len(strayed):,} of {len(items):,} items are not where the set says, and have no context; "
             f"the first is item {number + 1}: {problem}",
             stacklevel=2,
         )

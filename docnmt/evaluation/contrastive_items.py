@@ -87,7 +87,7 @@ def read_items(file: InputFile) -> list[Item]:
         except (ValueError, RecursionError) as error:
             raise place.bad(f"not JSON: {error}") from None
         if not isinstance(record, dict):
-            raise place.bad("a JSON value that is not an object")
+            raise place.bad("not a JSON object")
         items.append(item_from(record, place))
     return at_least_one(items, file.name)
 
@@ -153,7 +153,9 @@ def _word(value: Any, name: str, place: ItemPlace) -> str:
 
 def _count(value: Any, name: str, place: ItemPlace) -> int | None:
     if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
-        raise place.bad(f"{name!r} is not a number from 0 on: {_shown(value)}", "Write null where it is not known.")
+        raise place.bad(
+            f"{name!r} is not a whole number from 0 on: {_shown(value)}", "Write null where it is not known."
+        )
     return value
 
 

@@ -39,7 +39,7 @@ _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")  # line ends and tabs among the
 _SPACED = re.compile(r"(\s*)(\S)")  # a letter with the space before it
 _ELIDED = re.compile(r"(?<=\w['’])\s(?=\w)")  # the space that a tokenizer puts after an elided word
 
-_COPY = "Copy the file again, or name its layout."
+_COPY = "Copy the file again, or name its layout with --layout."
 
 Fields = dict[str, Any]
 
@@ -87,7 +87,8 @@ def _layout_of(file: InputFile) -> str:
         if head.startswith(first) and key in head:
             return layout
     raise DocnmtError(
-        f"{file.name}: cannot tell what contrastive set this is\n  Name its layout, one of {', '.join(LAYOUTS)}."
+        f"{file.name}: cannot tell which layout this contrastive set has\n"
+        f"  Name it with --layout, one of {', '.join(LAYOUTS)}."
     )
 
 
@@ -99,7 +100,7 @@ def _records(file: InputFile, layout: str) -> Any:
         raise BadInput("bad JSON", f"not JSON: {error}", "Copy the file again.", file=file.name, line=line) from None
     kind, words = (dict, "an object of blocks") if layout == "bawden" else (list, "a list of items")
     if not isinstance(data, kind):
-        raise BadInput("bad JSON", f"not {words}", "Name the layout the set has.", file=file.name)
+        raise BadInput("bad JSON", f"not {words}", "Name its layout with --layout.", file=file.name)
     return data
 
 
@@ -118,7 +119,7 @@ def _laid_out(place: ItemPlace, block: str = "") -> Iterator[None]:
     try:
         yield
     except (LookupError, TypeError, AttributeError) as error:
-        raise place.bad(f"{block}not as the layout has it ({error!r})", _COPY) from None
+        raise place.bad(f"{block}does not fit the layout ({error!r})", _COPY) from None
 
 
 # ---- passages: Bawden, Voita ----

@@ -209,7 +209,7 @@ class ProbeClass:
     def __post_init__(self) -> None:
         if not self.is_gender and len(set(self.swap)) < 2:
             raise DocnmtError(
-                f"--swap {','.join(self.swap)}: there is nothing to put in its place\n"
+                f"--swap {','.join(self.swap)}: there is no other word to put in its place\n"
                 f"  Name two different words or more, or {GENDER} for all pronouns of a person at once."
             )
 

@@ -156,7 +156,7 @@ def warn_of_tokens(texts: Mapping[str, Sequence[str]], remedy: str = "--tokenize
     for name, sentences in texts.items():
         if 2 * sum(sentence.endswith(" .") for sentence in sentences) > len(sentences):
             warnings.warn(
-                f"{name}: looks tokenised, and is tokenised again for BLEU; {remedy} leaves it as it is", stacklevel=1
+                f"{name}: looks tokenised, and is tokenised again for BLEU; {remedy} prevents that", stacklevel=1
             )
 
 
@@ -165,8 +165,8 @@ def warn_of_language(references: References) -> None:
     text = "".join(references.texts[0])
     if 3 * len(_CJK.findall(text)) > len(text):
         warnings.warn(
-            "the references are Chinese or Japanese, and are cut into words at spaces; --language zh (or ja) cuts them "
-            "as they should be",
+            "the references look Chinese or Japanese, but words are taken to be separated by spaces; --language zh "
+            "(or ja) chooses the right tokenizer",
             stacklevel=1,
         )
 

@@ -160,7 +160,7 @@ class Desk:
         for name, secret in self.store.secrets().items():
             if hmac.compare_digest(secret.encode(), given.encode()):
                 return _let_in(RedirectResponse(f"/#{quote(name)}", 303), name, given)
-        raise HTTPException(404, "This link is nobody's. Ask for yours once more.")
+        raise HTTPException(404, "This link belongs to nobody. Ask for yours again.")
 
     def show(self, request: Request, _: Body) -> Response:
         """A sentence with its document around it, of the translations what stands before it: a question that is
@@ -209,17 +209,17 @@ class Desk:
     def _choices(self, request: Request, name: str, number: int) -> Mapping[Place, str]:
         """What a judge has said so far, provided that it reaches to this question: none is passed over."""
         if self.store.secret(name) is None:
-            raise HTTPException(404, "Nobody of this name judges here. Load the page again.")
+            raise HTTPException(404, "No judge has this name. Load the page again.")
         self._check(request, name)
         choices = self.store.choices(name)
         if not 1 <= number <= (self._progress(choices)["next"] or len(self.sample.questions)):
-            raise HTTPException(404, "There is no such sentence, or it is not its turn yet. Load the page again.")
+            raise HTTPException(404, "There is no such sentence, or others come first. Load the page again.")
         return choices
 
     def _check(self, request: Request, name: str) -> None:
         proof = request.cookies.get(_cookie(name), "")
         if not hmac.compare_digest((self.store.secret(name) or "").encode(), proof.encode("utf-8", "replace")):
-            told = "Somebody judges under this name. If it is you, open your own link; else take another name."
+            told = "Somebody judges under this name. If it is you, open your own link; otherwise choose another."
             raise HTTPException(403, told)
 
 

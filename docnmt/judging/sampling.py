@@ -60,9 +60,9 @@ def read_sample(source: str, systems: tuple[str, str], documents: int = 20, seed
     With the same seed a larger sample begins with the smaller one.
     """
     if documents < 1:
-        raise DocnmtError(f"{documents} documents cannot be judged\n  Ask for one or more.")
+        raise DocnmtError(f"--documents {documents}: there is nothing to judge\n  Give 1 or more.")
     if seed < 0:
-        raise DocnmtError(f"{seed} is no seed\n  Give 0 or more.")
+        raise DocnmtError(f"--seed {seed}: a seed cannot be negative\n  Give 0 or more.")
     test_set = _test_set(source)
     assert test_set.sources is not None
     outputs = _outputs(systems, test_set)
@@ -74,7 +74,7 @@ def read_sample(source: str, systems: tuple[str, str], documents: int = 20, seed
     sample = Sample((outputs[0].name, outputs[1].name), seed, tuple(drawn))
     if not sample.questions:
         raise DocnmtError(
-            f"{systems[0]} and {systems[1]} translate all {len(sample.sentences):,} sentences drawn by the same words: "
+            f"{systems[0]} and {systems[1]} translate all {len(sample.sentences):,} sentences drawn in the same words: "
             "there is nothing to judge\n  Name two systems that differ, or draw more --documents."
         )
     return sample

@@ -91,8 +91,8 @@ class Store:
             self.sample = self._read_sample()
             if sample is not None and (self.sample.seed, self.sample.documents) != (sample.seed, sample.documents):
                 raise DocnmtError(
-                    f"{path}: holds judgements of other texts or another sample\n"
-                    "  Go on with its own files, --documents and --seed, or name another --store."
+                    f"{path}: holds judgements of other texts, or of another sample\n"
+                    "  Give the files, --documents and --seed it was begun with, or name another --store."
                 )
         except sqlite3.DatabaseError as error:
             self._database.close()
@@ -162,7 +162,7 @@ class Store:
         """Before anything is written: a file named by mistake stays as it is."""
         (mark,) = self._database.execute("PRAGMA application_id").fetchone()
         if mark != _MARK and not (sample is not None and _is_empty(self._database)):
-            raise sqlite3.DatabaseError("no file of judgements")
+            raise sqlite3.DatabaseError("not a file of judgements")
 
     def _select(self, query: str, *values: str) -> list[tuple[Any, ...]]:
         with self._lock:
@@ -221,7 +221,7 @@ def clean_name(text: str) -> str:
     ):
         raise DocnmtError(
             f"{name[:MAX_NAME]!r} cannot be a judge's name\n"
-            f"  Begin with a letter or a figure, and write no more than {MAX_NAME} characters."
+            f"  Begin with a letter or a digit, and write at most {MAX_NAME} characters."
         )
     return name
 

@@ -107,8 +107,8 @@ BAD = {
     "1 source sentences but a translation of 2": {"wrong": [["a", "b"]]},
     "2 source sentences but a translation of 1": {"source": ["a", "b"]},
     "1 sentences in 'previous' but 2 in 'previous_target'": {"previous": ["a"], "previous_target": ["a", "b"]},
-    "'distance' is not a number from 0 on: -1": {"distance": -1},
-    "'position' is not a number from 0 on: true": {"position": True},
+    "'distance' is not a whole number from 0 on: -1": {"distance": -1},
+    "'position' is not a whole number from 0 on: true": {"position": True},
 }
 
 
@@ -127,7 +127,7 @@ def test_a_bad_item_is_named_with_its_line(tmp_path, said):
     ("text", "said"),
     [
         (b'{"document": ', "line 1: not JSON"),
-        (b"[1]\n", "line 1: a JSON value that is not an object"),
+        (b"[1]\n", "line 1: not a JSON object"),
         (b'\n{"document": "\xff"}\n', "line 2: byte 0xFF at character 15 is not UTF-8"),
         (b"\n\n", "no items"),
     ],

@@ -203,8 +203,8 @@ def test_an_item_among_many_that_is_not_where_it_says_is_left_without_context(tm
     ("changes", "said"),
     [
         ({"errors": []}, "item 1: 'wrong' is not a list of one translation or more"),
-        ({"errors": [{"replacement": "er"}]}, "item 1: not as the layout has it (KeyError('contrastive'))"),
-        ({"ref segment": None}, "item 1: not as the layout has it"),
+        ({"errors": [{"replacement": "er"}]}, "item 1: does not fit the layout (KeyError('contrastive'))"),
+        ({"ref segment": None}, "item 1: does not fit the layout"),
         ({"segment id": "1"}, "item 1: no number under 'segment id'"),
         ({"src segment": "a\udcff"}, "item 1: byte 0xFF at character 2 is not UTF-8"),
     ],
@@ -285,7 +285,7 @@ def test_bawden_lexical_choice_scores_both_sentences_where_both_differ(tmp_path)
 
 def test_bad_bawden_blocks(tmp_path):
     broken = {"1": ANAPHORA["1"], "2": {"src": ["a", "b"], "trg": [{"type": "m.sg", "correct": ["a", "b"]}]}}
-    assert "block 2: not as the layout has it (KeyError('incorrect'))" in refused(save(tmp_path / "a.json", broken))
+    assert "block 2: does not fit the layout (KeyError('incorrect'))" in refused(save(tmp_path / "a.json", broken))
     short = {"1": {"examples": [{"src": ["a", "b"], "trg": {"correct": ["a"], "incorrect": ["a", "c"]}}]}}
     assert "item 1:" in refused(save(tmp_path / "b.json", short))
     assert "not an object of blocks" in refused(save(tmp_path / "c.json", []), layout="bawden")
@@ -321,10 +321,10 @@ def test_voita_passages_score_what_the_candidates_do_not_share(tmp_path):
     [
         (voita_item("a . _eos b . _eos c .", true=0), "'wrong' is not a list of one translation or more"),
         (voita_item("a", "b", true=2, source="A"), "true_ind 2 of 2 candidates"),
-        (voita_item("a", "b", true="0", source="A"), "not as the layout has it"),
+        (voita_item("a", "b", true="0", source="A"), "does not fit the layout"),
         (voita_item("a . _eos b .", "a . _eos c ."), "source sentences but a translation of"),
         ({"true_ind": 0}, "KeyError('dst')"),
-        ("true_ind", "not as the layout has it"),
+        ("true_ind", "does not fit the layout"),
     ],
 )
 def test_bad_voita_items(tmp_path, item, said):
@@ -357,9 +357,9 @@ def test_every_layout_is_told_by_its_content_and_may_be_named(tmp_path):
 @pytest.mark.parametrize(
     ("text", "options", "said"),
     [
-        ("A sentence.\n", {}, "cannot tell what contrastive set this is"),
-        ("", {}, "cannot tell what contrastive set this is"),
-        ("[]", {}, "cannot tell what contrastive set this is"),
+        ("A sentence.\n", {}, "cannot tell which layout this contrastive set has"),
+        ("", {}, "cannot tell which layout this contrastive set has"),
+        ("[]", {}, "cannot tell which layout this contrastive set has"),
         ("[]", {"layout": "voita"}, "no items"),
         ("[]", {"layout": "vojta"}, "unknown layout 'vojta'"),
         ("[]", {"layout": "text"}, "unknown layout 'text'"),

@@ -104,7 +104,7 @@ def refused(*arguments, **options) -> str:
 
 def test_numbers_that_make_no_sample(files):
     assert "0 documents" in refused(*files, documents=0)
-    assert "-1 is no seed" in refused(*files, seed=-1)
+    assert "--seed -1: a seed cannot be negative" in refused(*files, seed=-1)
 
 
 def test_a_translation_of_something_else_is_refused_with_its_place(files, tmp_path):
