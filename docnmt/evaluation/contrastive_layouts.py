@@ -182,7 +182,7 @@ def _line(text: str) -> str:
 
 
 def _voita(record: Mapping[str, Any], number: int, phenomenon: str) -> Fields:
-    source, *candidates = (_SENTENCE_END.split(_line(text)) for text in (record["src"], *record["dst"]))
+    *candidates, source = (_SENTENCE_END.split(_line(text)) for text in (*record["dst"], record["src"]))
     true = record["true_ind"]
     if not 0 <= true < len(candidates):
         raise IndexError(f"true_ind {true} of {len(candidates)} candidates")

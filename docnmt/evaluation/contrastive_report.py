@@ -192,7 +192,7 @@ class ContrastReport:
         return tables
 
     def as_dict(self) -> dict[str, Any]:
-        figures = {"signature": self.signature, "notes": self.notes, "groups": []}
+        figures: dict[str, Any] = {"signature": self.signature, "notes": self.notes, "groups": []}
         for measure, found in self.groups.items():
             figures["groups" if measure == CONTRASTIVE else "generative"] = as_json(found, measure)
         return figures

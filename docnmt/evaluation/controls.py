@@ -62,9 +62,9 @@ def repeated(documents: Sequence[D], spec: ContextSpec) -> list[D]:
     A context that is as long as the true one and fits, but tells nothing new.
     """
     return [
-        _made_of(document, [row] * (before + 1 + after))
+        _made_of(document, [row] * (1 + sum(around)))
         for document in documents
-        for row, before, after in _with_counts(document, spec)
+        for row, around in _with_counts(document, spec)
     ]
 
 
@@ -72,9 +72,9 @@ def _alone(documents: Sequence[D], spec: ContextSpec) -> list[D]:
     """For each sentence a document of its own, in which as many empty sentences stand before it as its context has
     there, so that `repeated` has as many."""
     return [
-        _made_of(document, [*[("", "")] * before, row])
+        _made_of(document, [*[("", "")] * around[0], row])
         for document in documents
-        for row, before, _ in _with_counts(document, spec)
+        for row, around in _with_counts(document, spec)
     ]
 
 
@@ -95,11 +95,11 @@ def _made_of(document: D, rows: Sequence[Row]) -> D:
     return type(document)(document.id, *(tuple(row[side] for row in rows) for side in sides))
 
 
-def _with_counts(document: Document | ParallelDocument, spec: ContextSpec) -> Iterator[tuple[Row, int, int]]:
+def _with_counts(document: Document | ParallelDocument, spec: ContextSpec) -> Iterator[tuple[Row, tuple[int, int]]]:
     """Each sentence that is no gap, and how many its context has before and after it."""
     rows = _rows(document)
     sources = [row[0] for row in rows]
     for position in document.filled:
         seen = visible_positions(sources, position, spec)
         before = sum(place < position for place in seen)
-        yield rows[position], before, len(seen) - before
+        yield rows[position], (before, len(seen) - before)

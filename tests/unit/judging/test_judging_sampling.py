@@ -103,7 +103,7 @@ def refused(*arguments, **options) -> str:
 
 
 def test_numbers_that_make_no_sample(files):
-    assert "0 documents" in refused(*files, documents=0)
+    assert "--documents 0" in refused(*files, documents=0)
     assert "--seed -1: a seed cannot be negative" in refused(*files, seed=-1)
 
 
