@@ -156,9 +156,9 @@ class Figures:
             "tokens": int(gain.tokens.sum()),
             "seed": gain.seed,
             "log_probability": self._log_probabilities(),
-            "gain_over": _each({over: gain.gain(over) for over in others}),
-            "by_position": {over: _each(gain.by_position(over)) for over in (NONE, SHUFFLED)},
-            "by_domain": {over: _each(gain.by_domain(self.domains, over)) for over in others},
+            "gain_over": _as_figures({over: gain.gain(over) for over in others}),
+            "by_position": {over: _as_figures(gain.by_position(over)) for over in (NONE, SHUFFLED)},
+            "by_domain": {over: _as_figures(gain.by_domain(self.domains, over)) for over in others},
             "by_word_class": {
                 over: {
                     name: {"words": one.tokens, "mean": one.mean, "total": one.total, **one.interval.as_dict()}
@@ -181,7 +181,7 @@ class Figures:
                     name: {"score": score, "interval": _interval_json(around)}
                     for name, (score, around) in self.quality.scores.items()
                 },
-                "differences_to_none": _each(self.quality.differences),
+                "differences_to_none": _as_figures(self.quality.differences),
             },
         }
 
@@ -258,7 +258,7 @@ def between(interval: Interval, digits: int = DIGITS) -> str:
     return f"{low:.{digits}f} … {high:.{digits}f}"
 
 
-def _each(found: Mapping[str, Gain] | Mapping[str, Difference]) -> dict[str, Any]:
+def _as_figures(found: Mapping[str, Gain] | Mapping[str, Difference]) -> dict[str, Any]:
     return {name: {**asdict(one), "interval": _interval_json(one.interval)} for name, one in found.items()}
 
 

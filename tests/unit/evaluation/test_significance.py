@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
+from fractions import Fraction
 from statistics import NormalDist
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 
 from docnmt.evaluation import significance
 from docnmt.evaluation.metrics import METRICS, Metric, corpus_statistics, make_metric
-from docnmt.evaluation.significance import compare, interval
+from docnmt.evaluation.significance import compare, interval, sign_test
 from tests.builders import in_target_language, lines
 
 
@@ -205,3 +206,23 @@ def test_a_thousand_resamples_of_three_thousand_sentences_take_about_a_second():
     started = time.monotonic()
     interval(metric, statistics, None)
     assert time.monotonic() - started < 5  # a slow machine's second
+
+
+# ---- the sign test ----
+
+
+def test_the_sign_test_counts_every_toss_of_coins():
+    for tosses in range(11):
+        heads = [sum(coins) for coins in itertools.product((0, 1), repeat=tosses)]
+        for one in range(tosses + 1):
+            uneven = abs(2 * one - tosses)
+            expected = Fraction(sum(abs(2 * count - tosses) >= uneven for count in heads), len(heads))
+            assert sign_test(one, tosses - one) == pytest.approx(float(expected), rel=1e-12)
+
+
+def test_the_sign_test_of_large_counts_neither_overflows_nor_vanishes():
+    assert sign_test(5000, 5000) == 1
+    assert 0 < sign_test(300, 500) < 1e-11
+    # The bell curve with its correction for whole numbers is close to it.
+    z = (560 - 500 - 0.5) / math.sqrt(1000 / 4)
+    assert sign_test(440, 560) == pytest.approx(math.erfc(z / math.sqrt(2)), rel=0.02)
