@@ -100,29 +100,29 @@ class Group:
 def groups(items: Sequence[Item], answers: Answers, resample: str = "items") -> list[Group]:
     """All items, then those of each phenomenon, then those of each distance. `resample`: whether items are taken as
     independent, or documents are drawn."""
-    names = {name: number for number, name in enumerate(dict.fromkeys(item.document for item in items))}
-    documents = np.array([names[item.document] for item in items])
-    places: dict[tuple[str, str], list[int]] = {("all", "all"): list(range(len(items)))}
-    for name in sorted({item.phenomenon for item in items}):
-        places["phenomenon", name] = [n for n, item in enumerate(items) if item.phenomenon == name]
-    for name in (*map(str, range(_FAR + 1)), f">{_FAR}", "unknown"):
-        if found := [n for n, item in enumerate(items) if _distance(item) == name]:
-            places["distance", name] = found
+    numbers: dict[str, int] = {}
+    documents = np.array([numbers.setdefault(item.document, len(numbers)) for item in items])
+    places: dict[str, dict[str, list[int]]] = {"all": {}, "phenomenon": {}, "distance": {}}
+    for n, item in enumerate(items):
+        for kind, name in (("all", "all"), ("phenomenon", item.phenomenon), ("distance", _distance(item))):
+            places[kind].setdefault(name, []).append(n)
     result = []
-    for (kind, name), chosen in places.items():
-        outcomes = {use: [own[n].outcome for n in chosen] for use, own in answers.items()}
-        right = {use: [outcome == RIGHT for outcome in own] for use, own in outcomes.items()}
-        chance = 100 * sum(items[n].chance for n in chosen) / len(chosen)
-        if resample == "documents":
-            tested = _by_document(right, documents[chosen])
-        else:
-            accuracy = {use: Accuracy(sum(values), len(chosen)) for use, values in right.items()}
-            tested = accuracy, mcnemar(right[WITH], right[WITHOUT]) if WITH in right else None
-        result.append(Group(kind, name, tuple(chosen), chance, outcomes, *tested))
+    for kind, named in places.items():
+        for name, chosen in sorted(named.items()):
+            outcomes = {use: [own[n].outcome for n in chosen] for use, own in answers.items()}
+            right = {use: [outcome == RIGHT for outcome in own] for use, own in outcomes.items()}
+            chance = 100 * sum(items[n].chance for n in chosen) / len(chosen)
+            if resample == "documents":
+                tested = _by_document(right, documents[chosen])
+            else:
+                accuracy = {use: Accuracy(sum(values), len(chosen)) for use, values in right.items()}
+                tested = accuracy, mcnemar(right[WITH], right[WITHOUT]) if WITH in right else None
+            result.append(Group(kind, name, tuple(chosen), chance, outcomes, *tested))
     return result
 
 
 def _distance(item: Item) -> str:
+    """As text, which sorts as it should: "0" ... "3", ">3", "unknown"."""
     if item.distance is None:
         return "unknown"
     return str(item.distance) if item.distance <= _FAR else f">{_FAR}"

@@ -49,9 +49,15 @@ class Sample:
         """The sentences that judges are asked about: all but those that both systems translate by the same words."""
         return tuple(place for place in self.sentences if not self.is_same(place))
 
+    def texts(self, place: Place) -> tuple[str, str, str]:
+        """A sentence and its two translations."""
+        document = self.documents[place.document]
+        one, other = document.outputs
+        return document.source[place.position], one[place.position], other[place.position]
+
     def is_same(self, place: Place) -> bool:
-        one, other = (output[place.position].split() for output in self.documents[place.document].outputs)
-        return one == other
+        _, one, other = self.texts(place)
+        return one.split() == other.split()
 
 
 def read_sample(source: str, systems: tuple[str, str], documents: int = 20, seed: int = 1) -> Sample:

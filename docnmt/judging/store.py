@@ -203,9 +203,8 @@ def _write_sample(database: sqlite3.Connection, sample: Sample) -> None:
         database.execute(statement)
     database.execute("INSERT INTO study VALUES (?, ?, ?, ?)", (*sample.systems, sample.seed, _now()))
     for place in sample.sentences:
-        document, i = sample.documents[place.document], place.position
-        texts = (document.source[i], *(output[i] for output in document.outputs))
-        database.execute("INSERT INTO sentence VALUES (?, ?, ?, ?, ?, ?)", (place.document, i, document.id, *texts))
+        row = (place.document, place.position, sample.documents[place.document].id, *sample.texts(place))
+        database.execute("INSERT INTO sentence VALUES (?, ?, ?, ?, ?, ?)", row)
     database.execute(f"PRAGMA application_id = {_MARK}")
 
 

@@ -264,11 +264,10 @@ def as_csv(store: Store, judges: Sequence[str] = ()) -> str:
     for name, own in chosen_judgements(store, judges).items():
         said = {judgement.place: judgement for judgement in own}
         for place in sorted((*said, *same_passed(sample, said)), key=astuple):
-            document, here = sample.documents[place.document], place.position
-            texts = (document.source[here], *(output[here] for output in document.outputs))
             verdict: tuple[object, ...] = ("equal", "", "no", "", "")
             if judgement := said.get(place):
                 better = "equal" if judgement.better is None else "ab"[judgement.better]
                 verdict = (better, "ab"[judgement.first_system], "yes", judgement.time, judgement.revisions)
-            writer.writerow((name, document.id, here + 1, *sample.systems, *texts, *verdict))
+            where = (sample.documents[place.document].id, place.position + 1)
+            writer.writerow((name, *where, *sample.systems, *sample.texts(place), *verdict))
     return out.getvalue()
