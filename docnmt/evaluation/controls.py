@@ -13,6 +13,7 @@ from docnmt.document import NO_CONTEXT, ContextSpec, Document, ParallelDocument,
 TRUE, NONE, SHUFFLED, REPEATED = "true", "none", "shuffled", "repeated"
 
 D = TypeVar("D", Document, ParallelDocument)
+Row = tuple[str, ...]  # a sentence, or a pair of them
 
 
 @dataclass(frozen=True)
@@ -61,26 +62,25 @@ def repeated(documents: Sequence[D], spec: ContextSpec) -> list[D]:
 
     A context that is as long as the true one and fits, but tells nothing new.
     """
-    return [
-        _made_of(document, [row] * (1 + sum(around)))
-        for document in documents
-        for row, around in _with_counts(document, spec)
-    ]
+    again = []
+    for document in documents:
+        for row, around in _with_counts(document, spec):
+            again.append(_made_of(document, [row] * (1 + sum(around))))
+    return again
 
 
 def _alone(documents: Sequence[D], spec: ContextSpec) -> list[D]:
     """For each sentence a document of its own, in which as many empty sentences stand before it as its context has
     there, so that `repeated` has as many."""
-    return [
-        _made_of(document, [*[("", "")] * around[0], row])
-        for document in documents
-        for row, around in _with_counts(document, spec)
-    ]
+    alone = []
+    for document in documents:
+        for row, (before, _) in _with_counts(document, spec):
+            empty: list[Row] = [("", "")] * before
+            alone.append(_made_of(document, [*empty, row]))
+    return alone
 
 
 # ---- documents in one language or in two ----
-
-Row = tuple[str, ...]  # a sentence, or a pair of them
 
 
 def _rows(document: Document | ParallelDocument) -> list[Row]:
