@@ -17,8 +17,7 @@ from docnmt.corpus.rows import MAX_UNDIVIDED, Reading, Row, Want, no_boundaries,
 from docnmt.corpus.sgml import same_language
 from docnmt.document import GAP
 from docnmt.documents.messages import message
-from docnmt.documents.plural_forms import PluralForms
-from docnmt.documents.po import PoEntry, decoded, header_fields, read_entries
+from docnmt.documents.po import PluralForms, PoEntry, decoded, header_fields, read_entries
 from docnmt.version import __version__
 
 # The content of these elements is code of the original format, not text.

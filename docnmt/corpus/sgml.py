@@ -11,7 +11,7 @@ from typing import NamedTuple
 from docnmt.base.lines import Flaw, InputFile, find_flaw
 from docnmt.corpus.markup import Tag, Text, decode_references, elements
 from docnmt.corpus.rows import Reading, Row, Side, Want, rows_of
-from docnmt.text.languages import primary
+from docnmt.text.scripts import primary
 
 
 def same_language(tag: str, wanted: str) -> bool:

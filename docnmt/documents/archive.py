@@ -10,10 +10,10 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
 
 from docnmt.base.errors import DocnmtError
-from docnmt.documents.segment import MAX_TEXT, Segment
-from docnmt.documents.xml import XmlText
+from docnmt.documents.segment import MAX_TEXT, Segment, SplicedFile
 
 MAX_ENTRIES = 20_000
 MAX_UNPACKED = 1 << 29
@@ -149,32 +149,31 @@ def _is_copyable(entry: zipfile.ZipInfo, room: int) -> bool:
 
 def _fresh(entry: zipfile.ZipInfo) -> zipfile.ZipInfo:
     fresh = zipfile.ZipInfo(entry.filename, entry.date_time)
-    fresh.compress_type, fresh.comment = entry.compress_type, entry.comment
-    fresh.create_system, fresh.internal_attr, fresh.external_attr = (
-        entry.create_system,
-        entry.internal_attr,
-        entry.external_attr,
-    )
+    for attribute in ("compress_type", "comment", "create_system", "internal_attr", "external_attr"):
+        setattr(fresh, attribute, getattr(entry, attribute))
     return fresh
 
 
-# ---- A document that is a zip archive of several XML files ----
+# ---- documents ----
 
 
 class PackageText:
-    """The segments of its parts, one part after the other."""
+    """A document that is an archive of several files: the segments of one after the other.
 
-    def __init__(self, data: bytes, parts: Mapping[str, XmlText]):
-        self._data, self._parts = data, parts
+    `main` is the part that says in which language all of them are.
+    """
+
+    def __init__(self, data: bytes, parts: Mapping[str, SplicedFile[str] | SplicedFile[bytes]], main: str = ""):
+        self._data, self._parts, self._main = data, parts, main
         self.segments: Sequence[Segment] = [segment for part in parts.values() for segment in part.segments]
 
     def write(self, translations: Sequence[Segment]) -> bytes:
-        changed: dict[str, bytes] = {}
-        start = 0
-        for name, part in self._parts.items():
-            end = start + len(part.segments)
-            changed[name] = part.write(translations[start:end])
-            start = end
-        if start != len(translations):
-            raise ValueError(f"{len(translations)} translations for {start} segments")
-        return write_zip(self._data, changed)
+        left = iter(translations)
+        is_translated = list(translations) != self.segments
+        contents = {
+            name: part.write(list(islice(left, len(part.segments))), always=is_translated and name == self._main)
+            for name, part in self._parts.items()
+        }
+        if next(left, None):
+            raise ValueError(f"{len(translations)} translations for {len(self.segments)} segments")
+        return write_zip(self._data, contents)

@@ -5,18 +5,28 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 
 from docnmt.base.errors import DocnmtError
 from docnmt.documents.archive import Archive, PackageText
-from docnmt.documents.inline import Change, Passage, Piece, Place, Span, has_letters, trim
-from docnmt.documents.outline import Outline
-from docnmt.documents.segment import FileText, Segment
-from docnmt.documents.xml import Aside, AttributePlace, Element, MixedPlace, XmlBytes, XmlText, escape, pieces_of
+from docnmt.documents.inline import Passage, Piece, has_letters, trim
+from docnmt.documents.segment import Change, FileText, Place, Segment
+from docnmt.documents.xml import (
+    Element,
+    Outline,
+    Part,
+    Text,
+    XmlBytes,
+    attribute_places,
+    escape,
+    pieces_of,
+    text_places,
+    xml_file,
+)
 
-# A paragraph of a Word document, cut into runs: those that look alike are one text, another look is a mark.
+# ---- paragraphs: runs that look alike are one text, another look is a mark ----
 
 _AROUND = frozenset(f"w:{name}" for name in ("hyperlink", "ins", "moveTo", "smartTag", "customXml", "dir", "bdo"))
 _GAPS = frozenset(("w:tab", "w:ptab", "w:br", "w:cr"))
@@ -36,6 +46,8 @@ _BOUND = re.compile("(Range)?(Start|End)$")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Run:
+    """Text of one look, as Word cuts paragraphs into them: at every change of look, and at many other places."""
+
     element: Element
     properties: Element | None
     look: bytes
@@ -47,32 +59,39 @@ class Run:
         return cls(element, properties, b"".join(xml.data[child.start : child.end] for child in seen))
 
 
-Copied = tuple[Run | None, int, int]  # bytes to copy, and the run they have to stand in
-
-
 @dataclass(slots=True, eq=False)
 class RunPiece(Piece):
     wide: bool = True  # what it is nobody knows
-    copied: tuple[Copied, ...] = ()
-    field: str = ""  # begin, instruction, separate or end
+    run: Run | None = None  # in which it stands
+    merged: tuple[RunPiece, ...] = ()  # of which it was made
+    field: str = ""  # begin, separate, end, or instruction and its text
     look: Run | None = None  # of a mark that only changes the look
 
     @property
-    def run(self) -> Run | None:
-        return self.copied[0][0]
+    def parts(self) -> tuple[RunPiece, ...]:
+        return self.merged or (self,)
 
 
-def _piece(start: int, end: int, run: Run | None = None, **more: object) -> RunPiece:
-    return RunPiece(start, end, copied=((run, start, end),), **more)  # type: ignore[arg-type]
-
-
-class ParagraphReader:
-    """`code` are the styles of text that is no prose."""
+class _Part:
+    """One of the XML files in the archive. `code` are the styles of text that is no prose."""
 
     def __init__(self, xml: XmlBytes, code: frozenset[str]):
-        self._xml, self._code = xml, code
+        self.xml, self._code = xml, code
 
-    def place(self, paragraph: Element) -> RunsPlace | None:
+    def places(self, outermost: Element) -> Iterator[Place[bytes]]:
+        known: dict[Segment, list[_Runs]] = {}
+        for element in outermost.walk():
+            if element.name == "wp:docPr":
+                yield from attribute_places(self.xml, element, "title", "descr")
+            elif element.name == "w:p" and (runs := self._runs(element)):
+                segment = runs.passage.segment
+                if segment in known and any(around.name == "mc:Fallback" for around in element.ancestors):
+                    known[segment].append(runs)  # the same text once more, for programs that cannot show the first
+                else:
+                    known[segment] = [runs]
+                    yield Place(runs.start, (segment,), partial(_changes, known[segment]))
+
+    def _runs(self, paragraph: Element) -> _Runs | None:
         """None where there are no words."""
         if self._is_code(paragraph.find("w:pPr"), "w:pStyle"):
             return None
@@ -82,8 +101,9 @@ class ParagraphReader:
         passage = Passage(marked)
         if base is None or not has_letters(passage.segment.text):
             return None
-        start, end = _bounds(pieces[first].copied[0])[0], _bounds(pieces[last - 1].copied[-1])[1]
-        return RunsPlace(start, end, passage, base, self._xml)
+        begin, end = pieces[first].parts[0], pieces[last - 1].parts[-1]
+        start, stop = (begin.run.element if begin.run else begin).start, (end.run.element if end.run else end).end
+        return _Runs(start, stop, passage, base, self.xml)
 
     def _is_code(self, properties: Element | None, name: str) -> bool:
         style = properties.find(name) if properties else None
@@ -91,19 +111,18 @@ class ParagraphReader:
 
     def _pieces(self, around: Element) -> Iterator[RunPiece]:
         for child in around.children:
-            if isinstance(child, Aside):
-                yield _piece(child.start, child.end)
-            elif not isinstance(child, Element) or child.name in _NOISE:
-                continue  # between runs there are only line ends
+            if isinstance(child, Text):
+                if child.text is None:  # between runs there are only line ends
+                    yield RunPiece(child.start, child.end)
             elif child.name == "w:r" and not self._is_code(child.find("w:rPr"), "w:rStyle"):
-                yield from _in_run(child, Run.of(child, self._xml))
+                yield from _in_run(child, Run.of(child, self.xml))
             elif content := _content(child):
                 inside = content.find(f"{content.name}Pr")
-                yield _piece(child.start, inside.end if inside else content.inner, pair=child.start)
+                yield RunPiece(child.start, inside.end if inside else content.inner, pair=child.start)
                 yield from self._pieces(content)
-                yield _piece(content.outer, child.end, pair=child.start, closing=True)
-            elif child.name not in ("w:smartTagPr", "w:customXmlPr"):
-                yield _piece(child.start, child.end).tied(_link(child))
+                yield RunPiece(content.outer, child.end, pair=child.start, closing=True)
+            elif child.name not in _NOISE and child.name not in ("w:smartTagPr", "w:customXmlPr"):
+                yield RunPiece(child.start, child.end).tied(_link(child))
 
 
 def _content(element: Element) -> Element | None:
@@ -120,22 +139,24 @@ def _content(element: Element) -> Element | None:
 
 def _in_run(element: Element, run: Run) -> Iterator[RunPiece]:
     for child in element.children:
-        where = child.start, child.end, run
-        if isinstance(child, Aside):
-            yield _piece(*where)
-        elif not isinstance(child, Element) or child.name in _NOISE:
+        piece = RunPiece(child.start, child.end, run=run)
+        if isinstance(child, Text):
+            if child.text is not None:
+                continue
+        elif child.name in _NOISE:
             continue
         elif child.name == "w:t":
             text = child.text() if child.attributes.get("xml:space") == "preserve" else child.text().strip(" \t\r\n")
-            yield _piece(*where, text=re.sub("[\t\r\n]", " ", text))
+            piece.text = re.sub("[\t\r\n]", " ", text)
         elif child.name == "w:noBreakHyphen":
-            yield _piece(*where, text=_NO_BREAK_HYPHEN)
+            piece.text = _NO_BREAK_HYPHEN
         elif child.name == "w:fldChar":
-            yield _piece(*where, field=child.attributes.get("w:fldCharType", ""))
+            piece.field = child.attributes.get("w:fldCharType", "")
         elif child.name == "w:instrText":
-            yield _piece(*where, field="instruction " + child.text())
+            piece.field = "instruction " + child.text()
         else:
-            yield _piece(*where, gap=child.name in _GAPS)
+            piece.gap = child.name in _GAPS
+        yield piece
 
 
 def _link(element: Element) -> str:
@@ -194,15 +215,18 @@ def _is_balanced(pieces: Sequence[RunPiece]) -> bool:
 
 
 def _merged(pieces: Sequence[RunPiece]) -> RunPiece:
-    copied = tuple(part for piece in pieces for part in piece.copied)
-    return RunPiece(pieces[0].start, pieces[-1].end, copied=copied)
+    return RunPiece(pieces[0].start, pieces[-1].end, merged=tuple(part for piece in pieces for part in piece.parts))
 
 
 def _whole_runs(pieces: Sequence[RunPiece], first: int, last: int) -> tuple[int, int]:
     """Runs are written as a whole: what stands in the first and the last one with the text goes with it."""
-    while 0 < first < last and pieces[first].run and pieces[first - 1].copied[-1][0] is pieces[first].run:
+
+    def share_a_run(one: RunPiece, other: RunPiece) -> bool:
+        return one.parts[-1].run is not None and one.parts[-1].run is other.parts[0].run
+
+    while 0 < first < last and share_a_run(pieces[first - 1], pieces[first]):
         first -= 1
-    while first < last < len(pieces) and pieces[last].run and pieces[last].run is pieces[last - 1].copied[-1][0]:
+    while first < last < len(pieces) and share_a_run(pieces[last - 1], pieces[last]):
         last += 1
     return first, last
 
@@ -239,13 +263,8 @@ def _with_looks(pieces: Sequence[RunPiece]) -> tuple[Run | None, list[RunPiece]]
     return runs.get(base), result
 
 
-def _bounds(copied: Copied) -> Span:
-    run, start, end = copied
-    return (run.element.start, run.element.end) if run else (start, end)
-
-
 @dataclass(frozen=True, slots=True)
-class RunsPlace:
+class _Runs:
     """The runs of a paragraph from the first to the last with text."""
 
     start: int
@@ -253,20 +272,8 @@ class RunsPlace:
     passage: Passage
     base: Run
     xml: XmlBytes
-    # The same paragraph once more, for programs that cannot show the first one.
-    twins: list[RunsPlace] = field(default_factory=list)
 
-    @property
-    def segment(self) -> Segment:
-        return self.passage.segment
-
-    def changes(self, translation: Segment) -> Sequence[Change[bytes]]:
-        if translation.reads_as(self.segment):
-            return ()
-        own = Change(self.start, self.end, tuple(self._parts(translation)))
-        return [own, *(change for twin in self.twins for change in twin.changes(translation))]
-
-    def _parts(self, translation: Segment) -> Iterator[bytes | Span]:
+    def parts(self, translation: Segment) -> Iterator[Part]:
         prefix = self.xml.tag_name(self.base.element).removesuffix("r")
         end = self.xml.encode(f"</{prefix}r>")
         looks: dict[int | str, Run] = {}
@@ -274,17 +281,23 @@ class RunsPlace:
             if isinstance(piece, str):
                 run = next(reversed(looks.values()), self.base)
                 yield from _in(run, [self.xml.encode(_spelled(piece, prefix))], end)
-            elif isinstance(piece, RunPiece) and piece.copied:
-                for copied, parts in groupby(piece.copied, key=lambda part: part[0]):
-                    spans = [(start, end) for _, start, end in parts]
-                    yield from _in(copied, spans, end) if copied else spans
+            elif piece.pair in looks:
+                del looks[piece.pair]
             elif isinstance(piece, RunPiece) and piece.look:
                 looks[piece.pair] = piece.look
-            else:
-                looks.pop(piece.pair)
+            elif isinstance(piece, RunPiece):
+                for around, parts in groupby(piece.parts, key=lambda part: part.run):
+                    spans = [(part.start, part.end) for part in parts]
+                    yield from _in(around, spans, end) if around else spans
 
 
-def _in(run: Run, content: Sequence[bytes | Span], end: bytes) -> Iterator[bytes | Span]:
+def _changes(twins: Sequence[_Runs], translation: Segment) -> Iterator[Change[bytes]]:
+    for runs in twins:
+        if not translation.reads_as(runs.passage.segment):
+            yield Change(runs.start, runs.end, list(runs.parts(translation)))
+
+
+def _in(run: Run, content: Sequence[Part], end: bytes) -> Iterator[Part]:
     yield run.element.start, run.element.inner
     if run.properties:
         yield run.properties.start, run.properties.end
@@ -297,6 +310,8 @@ def _spelled(text: str, prefix: str) -> str:
     spelled = [f"{open_tag}{escape(part)}{close_tag}" if part else "" for part in text.split(_NO_BREAK_HYPHEN)]
     return f"<{prefix}noBreakHyphen/>".join(spelled)
 
+
+# ---- the archive ----
 
 _NAMESPACES = {
     "http://schemas.openxmlformats.org/wordprocessingml/2006/main": "w",
@@ -343,13 +358,19 @@ def read(data: bytes, name: str, languages: tuple[str, str]) -> FileText:
         style for part, kind in types.items() if kind.endswith(_STYLES) for style in _code_styles(files[part], name)
     )
     parts = {}
-    outline = Outline(_NAMESPACES, _INLINE, lambda name, _: name in _FREE, frozenset(("w:rPr",)))
+    outline = Outline(_NAMESPACES, _INLINE.__contains__, lambda name, _: name in _FREE, frozenset(("w:rPr",)))
     for wanted in _WITH_TEXT:
         for part in sorted(part for part, kind in types.items() if kind.endswith(wanted)):
             xml = XmlBytes(files[part], f"{name} ({part})")
-            places = partial(_title, xml) if wanted == _TITLE else partial(_places, xml, code)
-            parts[part] = XmlText(xml, places, outline)
+            if wanted == _TITLE:
+                parts[part] = xml_file(xml, frozenset(("dc:title",)), partial(_title, xml), outline)
+            else:
+                parts[part] = xml_file(xml, frozenset(("w:p", "wp:docPr")), _Part(xml, code).places, outline)
     return PackageText(data, parts)
+
+
+def _title(xml: XmlBytes, title: Element) -> Iterator[Place[bytes]]:
+    return text_places(xml, pieces_of(title))
 
 
 def _types(files: Mapping[str, bytes], name: str) -> dict[str, str]:
@@ -365,31 +386,3 @@ def _code_styles(data: bytes, name: str) -> Iterator[str]:
         named = style.find("w:name")
         if named and named.attributes.get("w:val", "").lower() in _CODE:
             yield style.attributes.get("w:styleId", "")
-
-
-def _title(xml: XmlBytes) -> Iterator[MixedPlace]:
-    for title in xml.elements(frozenset(("dc:title",)), _NAMESPACES):
-        if place := MixedPlace.of(list(pieces_of(title)), xml, collapse=True):
-            yield place
-
-
-def _places(xml: XmlBytes, code: frozenset[str]) -> Iterator[Place[bytes]]:
-    reader = ParagraphReader(xml, code)
-    for outermost in xml.elements(frozenset(("w:p", "wp:docPr")), _NAMESPACES):
-        known: dict[Segment, RunsPlace] = {}
-        found: list[Place[bytes]] = []
-        for element in outermost.walk():
-            if element.name == "wp:docPr":
-                alternatives = (AttributePlace.of(element, attribute, xml) for attribute in ("title", "descr"))
-                found += (alternative for alternative in alternatives if alternative)
-            elif element.name == "w:p" and (place := reader.place(element)):
-                if _is_fallback(element) and place.segment in known:
-                    known[place.segment].twins.append(place)
-                else:
-                    known[place.segment] = place
-                    found.append(place)
-        yield from found
-
-
-def _is_fallback(element: Element) -> bool:
-    return any(around.name == "mc:Fallback" for around in element.ancestors)

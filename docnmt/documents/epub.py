@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import html
 import posixpath
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from urllib.parse import unquote
 
 from docnmt.base.errors import DocnmtError
-from docnmt.documents.archive import Archive, write_zip
+from docnmt.documents.archive import Archive, PackageText
 from docnmt.documents.html import Page, Reader, read_page
-from docnmt.documents.html_tokens import Token, Tokens, attributes, decode, names, tokens
-from docnmt.documents.inline import Change, Place
-from docnmt.documents.segment import Segment
+from docnmt.documents.html_tokens import Token, Tokens, attributes, names, tokens
+from docnmt.documents.segment import Change, Place, SplicedFile
 
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
@@ -22,31 +21,6 @@ _ENCRYPTION = "META-INF/encryption.xml"
 _OBFUSCATIONS = names("http://www.idpf.org/2008/embedding http://ns.adobe.com/pdf/enc#RC")
 _PAGES = names("application/xhtml+xml text/html text/x-oeb1-document")
 _NCX = "application/x-dtbncx+xml"
-
-
-class Book:
-    """A book that was read."""
-
-    def __init__(self, data: bytes, package: str, parts: Mapping[str, Page]):
-        self._data, self._package, self._parts = data, package, parts
-
-    @property
-    def segments(self) -> Sequence[Segment]:
-        return [segment for part in self._parts.values() for segment in part.segments]
-
-    def write(self, translations: Sequence[Segment]) -> bytes:
-        contents: dict[str, bytes] = {}
-        start = 0
-        changed = list(translations) != list(self.segments)
-        for name, part in self._parts.items():
-            own = translations[start : start + len(part.segments)]
-            start += len(own)
-            # The book is in another language even if its title is not.
-            relabel = changed and name == self._package and list(own) == list(part.segments)
-            contents[name] = part.relabelled() if relabel else part.write(own)
-        if start != len(translations):
-            raise ValueError(f"{len(translations)} translations for {start} segments")
-        return write_zip(self._data, contents)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +32,15 @@ class _Item:
     properties: frozenset[str]
 
 
-def read(data: bytes, name: str, languages: tuple[str, str]) -> Book:
+def read(data: bytes, name: str, languages: tuple[str, str]) -> PackageText:
     files = Archive(data, name)
     if _CONTAINER not in files:
         raise DocnmtError(f"{name}: not an EPUB book: {_CONTAINER} is missing in it\n  Give the file its right name.")
     _refuse_encrypted(files, name)
     package = _package_path(files, name)
-    opened = _Xml(files[package], f"{name}: {package}")
+    opened = _List(files[package], f"{name}: {package}")
     items, spine = _listed(opened, package)
-    parts = {package: opened.page(("dc:title",), languages, language="dc:language")}
+    parts = {package: opened.texts(("dc:title",), languages, language="dc:language")}
     contents = [item for item in items if "nav" in item.properties or item.kind == _NCX]
     for item in [*spine, *contents]:
         if item.path in parts:
@@ -76,49 +50,49 @@ def read(data: bytes, name: str, languages: tuple[str, str]) -> Book:
             raise DocnmtError(f"{name}: {problem}\n  Open the book in an editor for EPUB and save it again.")
         place = f"{name}: {item.path}"
         if item.kind == _NCX:
-            parts[item.path] = _Xml(files[item.path], place).page(("text", "ncx:text"), languages)
+            parts[item.path] = _List(files[item.path], place).texts(("text", "ncx:text"), languages)
         elif item.kind in _PAGES:
             parts[item.path] = read_page(files[item.path], place, languages, xml=True)
-    return Book(data, package, parts)
+    return PackageText(data, parts, main=package)
 
 
-class _Xml:
-    """One of the book's lists, as tags and texts."""
+class _List(Page):
+    """One of the book's lists, as tags and texts: real ones are not always well-formed XML."""
 
     def __init__(self, data: bytes, name: str):
-        self._name = name
-        self._mark, self.text, self._encoding = decode(data, name)
-        self.tokens = Tokens(tokens(self.text, name, xml=True))
+        super().__init__(data, name, xml=True)
+        self._tokens = Tokens(tokens(self.text, name, xml=True))
 
     def tags(self, *wanted: str) -> Iterator[tuple[str, dict[str, str]]]:
         """The opening tags of these names, without their prefixes, and their attributes."""
-        for token in self.tokens:
+        for token in self._tokens:
             name = token.name.rpartition(":")[2]
             if token.kind == "open" and name in wanted:
                 found = attributes(self.text, token)
                 yield name, {key: html.unescape(attribute.value) for key, attribute in found.items()}
 
-    def page(self, wanted: Sequence[str], languages: tuple[str, str], language: str = "") -> Page:
-        """The texts of these elements as segments; the element `language` names the language of all."""
+    def texts(self, wanted: Sequence[str], languages: tuple[str, str], language: str = "") -> SplicedFile[str]:
+        """The texts of these elements as segments; the first element `language` names the language of the book."""
 
-        def walk(add: Callable[[Place[str]], object]) -> list[Change[str]]:
-            reader = Reader(self.text, self._name, True, self._encoding, languages, add)
+        def places() -> Iterator[Place[str] | Change[str]]:
+            reader = Reader(self.text, self.name, True, self.encoding, languages)
             for content in self._contents(wanted):
-                reader.read(content.start, content.end)
-            named = list(self._contents((language,)))[:1] if languages[1] else []
-            return [Change(content.start, content.end, (languages[1],)) for content in named]
+                yield from reader.read(content.start, content.end)
+            for content in islice(self._contents((language,)), 1):
+                if languages[1]:
+                    yield Change(content.start, content.end, (languages[1],))
 
-        return Page(self.text, self._encoding, self._mark, walk, self._name, xml=True)
+        return self.file(places)
 
     def _contents(self, wanted: Sequence[str]) -> Iterator[Token]:
-        for token, content in pairwise(self.tokens):
+        for token, content in pairwise(self._tokens):
             if token.kind == "open" and token.name in wanted and content.kind == "text":
                 yield content
 
 
 def _refuse_encrypted(files: Mapping[str, bytes], name: str) -> None:
     if _ENCRYPTION in files:
-        methods = _Xml(files[_ENCRYPTION], f"{name}: {_ENCRYPTION}").tags("encryptionmethod")
+        methods = _List(files[_ENCRYPTION], f"{name}: {_ENCRYPTION}").tags("encryptionmethod")
         if any(found.get("algorithm") not in _OBFUSCATIONS for _, found in methods):
             raise DocnmtError(
                 f"{name}: the book is protected against copying (DRM): its text cannot be read\n"
@@ -127,7 +101,7 @@ def _refuse_encrypted(files: Mapping[str, bytes], name: str) -> None:
 
 
 def _package_path(files: Mapping[str, bytes], name: str) -> str:
-    roots = _Xml(files[_CONTAINER], f"{name}: {_CONTAINER}").tags("rootfile")
+    roots = _List(files[_CONTAINER], f"{name}: {_CONTAINER}").tags("rootfile")
     path = next((found["full-path"] for _, found in roots if "full-path" in found), "")
     if path not in files:
         raise DocnmtError(
@@ -136,7 +110,7 @@ def _package_path(files: Mapping[str, bytes], name: str) -> str:
     return path
 
 
-def _listed(package: _Xml, path: str) -> tuple[list[_Item], list[_Item]]:
+def _listed(package: _List, path: str) -> tuple[list[_Item], list[_Item]]:
     """All files of the book, and those to read, in order."""
     items: dict[str, _Item] = {}
     order: list[str] = []

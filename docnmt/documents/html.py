@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import PurePath
 
 from docnmt.base.errors import DocnmtError
@@ -21,22 +21,10 @@ from docnmt.documents.html_tokens import (
     names,
     tokens,
 )
-from docnmt.documents.inline import (
-    TEMPLATE,
-    Change,
-    Passage,
-    Piece,
-    Place,
-    Span,
-    Splice,
-    collapsed,
-    is_readable,
-    passage_of,
-    plain,
-)
-from docnmt.documents.outline import Outline
-from docnmt.documents.segment import MAX_IN_PARAGRAPH, Room, Segment
-from docnmt.text.languages import primary
+from docnmt.documents.inline import TEMPLATE, Passage, Piece, collapsed, is_readable, passage_of, plain
+from docnmt.documents.segment import MAX_IN_PARAGRAPH, Change, Place, Segment, Span, SplicedFile
+from docnmt.documents.xml import Outline
+from docnmt.text.scripts import primary
 
 LEFT_ALONE = names(
     "script style textarea pre code kbd samp var svg math rt rp xmp iframe noembed noframes object applet"
@@ -51,113 +39,36 @@ _LINK = re.compile(r"<a[\s>]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-# Goes through a page, hands each place with text to a function and gives what says that the page is in the target
-# language.
-Walk = Callable[[Callable[[Place[str]], object]], Sequence[Change[str]]]
-
-
 class Page:
-    """A page that was read. Its places are found once more when it is written: the segments alone are kept."""
+    """A page as text, and the way back to its bytes. What is written for `xml` has to be well-formed."""
 
-    def __init__(self, text: str, encoding: str, mark: bytes, walk: Walk, name: str, xml: bool):
-        """`mark` is the one for the order of bytes. What is written for `xml` has to be such, too."""
-        self._text, self._encoding, self._mark, self._walk, self._name, self._xml = (
-            text,
-            encoding,
-            mark,
-            walk,
-            name,
-            xml,
-        )
-        room = Room(len(text), name)
-        self.segments: list[Segment] = []
-        self._languages = walk(lambda place: self.segments.append(room.add(place.segment)))
+    def __init__(self, data: bytes, name: str, xml: bool):
+        self._data, self.name = data, name
+        self._byte_order_mark, self.text, self.encoding = decode(data, name)
+        self.xml = xml or self.text.lstrip().startswith("<?xml")
 
-    def write(self, translations: Sequence[Segment]) -> bytes:
-        if len(translations) != len(self.segments):
-            raise ValueError(f"{len(translations)} translations for {len(self.segments)} segments")
-        left = iter(translations)
-        changes: list[Change[str]] = []
-        self._walk(lambda place: changes.extend(place.changes(next(left))))
-        if not changes:
-            return self._encoded(self._text)
-        new = self._encoded(Splice(self._text, [*changes, *self._languages]).whole())
-        return _outline().checked(self._encoded(self._text), new, self._name) if self._xml else new
-
-    def relabelled(self) -> bytes:
-        """With nothing changed but the language that it says it is in."""
-        return self._encoded(Splice(self._text, self._languages).whole())
+    def file(self, places: Callable[[], Iterable[Place[str] | Change[str]]]) -> SplicedFile[str]:
+        return SplicedFile(self._data, self.text, self.name, places, self._encoded)
 
     def _encoded(self, text: str) -> bytes:
-        return self._mark + text.encode(self._encoding, "surrogateescape")
+        new = self._byte_order_mark + text.encode(self.encoding, "surrogateescape")
+        outline = Outline({"http://www.w3.org/1999/xhtml": ""}, inline=lambda name: name not in BLOCKS)
+        return outline.checked(self._data, new, self.name) if self.xml else new
 
 
-def _outline() -> Outline:
-    return Outline({"http://www.w3.org/1999/xhtml": ""}, inline=lambda name: name not in BLOCKS)
-
-
-def read(data: bytes, name: str, languages: tuple[str, str]) -> Page:
+def read(data: bytes, name: str, languages: tuple[str, str]) -> SplicedFile[str]:
     return read_page(data, name, languages, xml=PurePath(name).suffix.lower() == ".xhtml")
 
 
-def read_page(data: bytes, name: str, languages: tuple[str, str], xml: bool) -> Page:
-    mark, text, encoding = decode(data, name)
-    xml = xml or text.lstrip().startswith("<?xml")
-
-    def walk(add: Callable[[Place[str]], object]) -> list[Change[str]]:
-        reader = Reader(text, name, xml, encoding, languages, add)
-        reader.read(0, len(text))
-        return reader.edits
-
-    return Page(text, encoding, mark, walk, name, xml)
+def read_page(data: bytes, name: str, languages: tuple[str, str], xml: bool) -> SplicedFile[str]:
+    page = Page(data, name, xml)
+    return page.file(lambda: Reader(page.text, name, page.xml, page.encoding, languages).read(0, len(page.text)))
 
 
-@dataclass(frozen=True, slots=True)
-class LinePlace:
-    """Text in the line with the tags in it."""
-
-    passage: Passage
-    escape: Callable[[str], str]
-    is_link: Callable[[Piece], bool]
-
-    @property
-    def start(self) -> int:
-        return self.passage.start
-
-    @property
-    def segment(self) -> Segment:
-        return self.passage.segment
-
-    def changes(self, translation: Segment) -> Sequence[Change[str]]:
-        if translation.reads_as(self.segment):
-            return ()
-        parts: list[str | Span] = []
-        for piece in self.passage.pieces(translation, self.is_link):
-            parts.append(self.escape(piece) if isinstance(piece, str) else (piece.start, piece.end))
-        return (Change(self.start, self.passage.end, parts),)
-
-
-@dataclass(frozen=True, slots=True)
-class AttributePlace:
-    start: int
-    end: int
-    segment: Segment
-    quote: str
-    escape: Callable[[str], str]
-
-    def changes(self, translation: Segment) -> Sequence[Change[str]]:
-        if translation.text == self.segment.text:
-            return ()
-        quote = self.quote or '"'
-        escaped = self.escape(translation.text).replace(quote, "&quot;" if quote == '"' else "&#39;")
-        return (Change(self.start, self.end, (f"{quote}{escaped}{quote}",)),)
-
-
-def places_in(text: str, name: str, start: int, end: int) -> list[Place[str]]:
+def places_in(text: str, name: str, start: int, end: int) -> Iterator[Place[str]]:
     """The places of a piece of HTML inside another text."""
-    places: list[Place[str]] = []
-    Reader(text, name, False, "utf-8", ("", ""), places.append).read(start, end)
-    return places
+    found = Reader(text, name, False, "utf-8", ("", "")).read(start, end)
+    return (place for place in found if isinstance(place, Place))
 
 
 class Reader:
@@ -170,17 +81,14 @@ class Reader:
         xml: bool,
         encoding: str,
         languages: tuple[str, str],
-        add: Callable[[Place[str]], object],
     ):
-        """`add` is given each place that is found."""
         self._text, self._name, self._xml = text, name, xml
-        self._encoding, self._languages, self._add = encoding, languages, add
+        self._encoding, self._languages = encoding, languages
         self._hard_space = "\xa0"  # as the page spells it
         self._pieces: list[Piece] = []  # of the line that is being read
         self._later: list[Place[str]] = []  # the attributes in the line, which are read after it
-        self.edits: list[Change[str]] = []  # that say that the page is in the target language
 
-    def read(self, start: int, end: int) -> None:
+    def read(self, start: int, end: int) -> Iterator[Place[str] | Change[str]]:
         if hard_space := _HARD_SPACE.search(self._text, start, end):
             self._hard_space = hard_space[0]
         found = Tokens(tokens(self._text, self._name, self._xml, start, end), start)
@@ -195,19 +103,19 @@ class Reader:
                 read = attributes(self._text, token)
                 if token.name in LEFT_ALONE or _says_no(read):
                     following = ends[number]
-                    self._leave_alone(token, found[following - 1].end, read)
+                    yield from self._leave_alone(token, found[following - 1].end, read)
                 elif token.name in ("sup", "sub", "a") and self._is_note(found, number, partners[number]):
                     following = ends[number]
                     self._pieces.append(Piece(token.start, found[following - 1].end, wide=True))
                 else:
-                    self._read_tag(token, read, number + 1 if partners[number] else 0)
+                    yield from self._read_tag(token, read, number + 1 if partners[number] else 0)
             elif token.name in BLOCKS:
-                self._end_line()
+                yield from self._end_line()
             elif token.kind != "raw":
                 pair = partners[number]
                 self._pieces.append(Piece(token.start, token.end, pair=pair, closing=pair > 0))
             number = following
-        self._end_line()
+        yield from self._end_line()
 
     def _read_text(self, token: Token) -> None:
         if token.kind == "cdata":
@@ -229,18 +137,18 @@ class Reader:
             start = reference.end()
         self._pieces += plain(self._text, start, end)
 
-    def _leave_alone(self, token: Token, end: int, read: dict[str, Attribute]) -> None:
+    def _leave_alone(self, token: Token, end: int, read: dict[str, Attribute]) -> Iterator[Place[str]]:
         """An element that nobody translates; what its tag says may be translated all the same."""
         places = [] if _says_no(read) else self._attribute_places(token, read)
         if token.name in BLOCKS:
-            self._end_line(*places)
+            yield from self._end_line(*places)
         else:
             self._later += places
             self._pieces.append(Piece(token.start, end, wide=token.name not in ("rt", "rp")))
 
-    def _is_note(self, found: Sequence[Token], first: int, last: int) -> bool:
+    def _is_note(self, found: Tokens, first: int, last: int) -> bool:
         """Whether this is the number of a note, or a number put higher or lower: no words."""
-        inside = found[first : last + 1] if 1 < last - first < 12 else []
+        inside = [found[number] for number in range(first, last + 1)] if 1 < last - first < 12 else []
         if not inside or any(token.name in BLOCKS for token in inside):
             return False
         text = "".join(self._text[token.start : token.end] for token in inside if token.kind == "text").strip()
@@ -248,14 +156,14 @@ class Reader:
             return text.startswith("[") and text.endswith("]") and bool(_NOTE.fullmatch(text))
         return bool(_NOTE.fullmatch(html.unescape(text)))
 
-    def _read_tag(self, token: Token, read: dict[str, Attribute], pair: int) -> None:
+    def _read_tag(self, token: Token, read: dict[str, Attribute], pair: int) -> Iterator[Place[str] | Change[str]]:
         places = self._attribute_places(token, read)
-        self.edits += self._language_edits(token, read)
+        yield from self._language_changes(token, read)
         if token.name in BLOCKS:
-            self._end_line(*places)
+            yield from self._end_line(*places)
             return
         if token.name == "br" and self._follows_break():
-            self._end_line()  # an empty line parts paragraphs
+            yield from self._end_line()  # an empty line parts paragraphs
         self._later += places
         wide, breaks = token.name in _WIDE, token.name == "br"
         self._pieces.append(Piece(token.start, token.end, pair=pair, wide=wide, breaks=breaks))
@@ -266,20 +174,24 @@ class Reader:
                 return piece.breaks
         return False
 
-    def _end_line(self, *places: Place[str]) -> None:
+    def _end_line(self, *places: Place[str]) -> Iterator[Place[str]]:
         """`places` come after it."""
         if len(self._pieces) > 2 * MAX_IN_PARAGRAPH:
             where = f"{self._name}, line {line_of(self._text, self._pieces[0].start)}"
             raise DocnmtError(f"{where}: more than {MAX_IN_PARAGRAPH:,} tags in one paragraph\n  Part it into several.")
         passage = passage_of(self._text, self._pieces)
-        line = [LinePlace(passage, self._escape, self._is_link)] if passage else []
+        line = [passage.place(partial(self._written, passage))] if passage else []
         for place in (*line, *self._later, *places):
-            if _SURROGATE.search(place.segment.text):
+            if _SURROGATE.search(place.segments[0].text):
                 where = f"{self._name}, line {line_of(self._text, place.start)}"
                 problem = f"bytes that are no {self._encoding.upper()}"
                 raise DocnmtError(f"{where}: {problem}\n  Save the page as UTF-8.")
-            self._add(place)
+            yield place
         self._pieces, self._later = [], []
+
+    def _written(self, passage: Passage, new: Segment) -> list[str | Span]:
+        pieces = passage.pieces(new, self._is_link)
+        return [self._escape(piece) if isinstance(piece, str) else (piece.start, piece.end) for piece in pieces]
 
     def _is_link(self, piece: Piece) -> bool:
         tags = self._text[piece.start : piece.end].lower()
@@ -290,15 +202,19 @@ class Reader:
         for attribute in _read_attributes(token.name, read):
             text = collapsed(html.unescape(attribute.value)).strip()
             if is_readable(text):
-                where = attribute.start, attribute.end
-                places.append(AttributePlace(*where, Segment(text), attribute.quote, self._escape))
+                quoted = partial(self._quoted, attribute.quote or '"')
+                places.append(Place.of(attribute.start, attribute.end, Segment(text), quoted))
         return places
+
+    def _quoted(self, quote: str, new: Segment) -> list[str]:
+        escaped = self._escape(new.text).replace(quote, "&quot;" if quote == '"' else "&#39;")
+        return [f"{quote}{escaped}{quote}"]
 
     def _escape(self, text: str) -> str:
         text = html.escape(text, quote=False).replace("\xa0", self._hard_space)
         return text.encode(self._encoding, "xmlcharrefreplace").decode(self._encoding)
 
-    def _language_edits(self, token: Token, read: dict[str, Attribute]) -> Iterable[Change[str]]:
+    def _language_changes(self, token: Token, read: dict[str, Attribute]) -> Iterator[Change[str]]:
         """What says that the page, or a part of it, is in the source language says the target language."""
         source, target = (language.replace("_", "-") for language in self._languages)
         if not target:

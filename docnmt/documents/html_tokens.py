@@ -7,12 +7,12 @@ import re
 import sys
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple, overload
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from docnmt.base.errors import DocnmtError
 
-# ---- The tags and texts of an HTML page, each with its place, as a browser tells them apart ----
+# ---- tags and texts ----
 
 # Nothing is corrected and no entity expanded: a page that is not well-formed is taken as it is.
 
@@ -67,7 +67,7 @@ class Token(NamedTuple):
 _KINDS = ("text", "cdata", "open", "close", "raw", "other")
 
 
-class Tokens(Sequence[Token]):
+class Tokens:
     """The tokens of a page in little room: there may be one for every three bytes."""
 
     def __init__(self, found: Iterable[Token], start: int = 0):
@@ -80,19 +80,13 @@ class Tokens(Sequence[Token]):
     def __len__(self) -> int:
         return len(self._kinds)
 
-    @overload
-    def __getitem__(self, number: int) -> Token: ...
-
-    @overload
-    def __getitem__(self, number: slice) -> list[Token]: ...
-
-    def __getitem__(self, number: int | slice) -> Token | list[Token]:
-        if isinstance(number, slice):
-            return [self[each] for each in range(*number.indices(len(self)))]
+    def __getitem__(self, number: int) -> Token:
         kind = self._kinds[number]
-        number %= len(self)
-        where = self._ends[number], self._ends[number + 1]  # there is no gap between two
-        return Token(_KINDS[kind & 0x7F], *where, self._names[number], kind > 0x7F)
+        start, end = self._ends[number], self._ends[number + 1]  # there is no gap between two
+        return Token(_KINDS[kind & 0x7F], start, end, self._names[number], kind > 0x7F)
+
+    def __iter__(self) -> Iterator[Token]:
+        return map(self.__getitem__, range(len(self)))
 
 
 class Attribute(NamedTuple):
@@ -229,9 +223,7 @@ def _after(text: str, closing: str, start: int, end: int) -> int:
     return found + len(closing) if found >= 0 else end
 
 
-# ---- Which tags of an HTML page belong together ----
-
-# Which tags of an HTML page belong together: where each element ends, also where no tag says so.
+# ---- elements: where each one ends, also where no tag says so ----
 
 VOID = names("area base basefont bgsound br col embed frame hr img input keygen link meta param source track wbr")
 # What ends a line of text; all other elements stand in it.
@@ -300,7 +292,7 @@ class _Open:
             self.end(0, at)
 
 
-def match(tokens: Sequence[Token], xml: bool) -> tuple[array[int], array[int]]:
+def match(tokens: Tokens, xml: bool) -> tuple[array[int], array[int]]:
     """By the number of each opening tag that of the token after its element. And of each tag with a partner: of an
     opening one the number of the closing one, of a closing one the opening one's and 1 more; 0 of one that has none."""
     ends, partners = (array("q", bytes(8 * len(tokens))) for _ in range(2))

@@ -7,15 +7,13 @@ stands. Places count characters of a file that is read as text, bytes of one tha
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
-from typing import AnyStr, Generic, Protocol, Self
+from typing import AnyStr, Self
 
-from docnmt.documents.nesting import nested
-from docnmt.documents.segment import Mark, Segment
+from docnmt.documents.segment import Mark, Parts, Place, Segment, partners
 from docnmt.text.scripts import in_spaced_word
 
 # What templates and static sites put between words: marks.
@@ -80,19 +78,6 @@ def plain(text: str, start: int, end: int) -> Iterator[Piece]:
     for left, right in pairwise(bounds):
         if left < right:
             yield Piece(left, right, text[left:right].replace(_SOFT_HYPHEN, ""))
-
-
-def partners(pieces: Sequence[Piece]) -> dict[int, int]:
-    """For each piece that is one of a pair, by their numbers, the other one."""
-    found: dict[int, int] = {}
-    opened: dict[int | str, int] = {}
-    for number, piece in enumerate(pieces):
-        if piece.pair and not piece.closing:
-            opened[piece.pair] = number
-        elif piece.pair in opened:
-            first = opened.pop(piece.pair)
-            found[first], found[number] = number, first
-    return found
 
 
 def folded(text: str, pieces: Sequence[Piece]) -> list[Piece]:
@@ -196,6 +181,9 @@ class Passage:
     def end(self) -> int:
         return self.all[-1].end
 
+    def place(self, parts: Callable[[Segment], Parts[AnyStr]]) -> Place[AnyStr]:
+        return Place.of(self.start, self.end, self.segment, parts)
+
     def pieces(
         self, translation: Segment, is_link: Callable[[Piece], bool] = lambda piece: False
     ) -> Iterator[str | Piece]:
@@ -291,58 +279,118 @@ def passage_of(text: str, pieces: Sequence[Piece]) -> Passage | None:
     return passage if is_readable(passage.segment.text) else None
 
 
-# ---- into the file ----
+# ---- the order of marks ----
 
-Span = tuple[int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Change(Generic[AnyStr]):
-    """What to write for all from `start` to `end`: some given, some copied from where it stands in the old file."""
-
-    start: int
-    end: int
-    parts: Sequence[AnyStr | Span]
+_TAG_NAME = re.compile(r"</?([A-Za-z0-9][\w:-]*)")
+_FURTHEST = 100  # tags to look back for a partner: else a string of nothing but opening tags would take long
 
 
-class Place(Protocol[AnyStr]):
-    """Where a segment stands in the file."""
+def paired(marks: Iterable[Mark]) -> tuple[Mark, ...]:
+    """Marks whose codes are tags, with `<b>` and the `</b>` that closes it made a pair; the others stand alone."""
+    found = list(marks)
+    waiting: list[tuple[str, int]] = []  # name and position of the tags that are open
+    pairs = 0
+    for position, mark in enumerate(found):
+        name = _TAG_NAME.match(mark.code)
+        if name is None or mark.code.endswith("/>"):
+            continue
+        if not mark.code.startswith("</"):
+            waiting.append((name[1], position))
+            continue
+        nearest = range(len(waiting) - 1, max(-1, len(waiting) - _FURTHEST), -1)
+        at = next((at for at in nearest if waiting[at][0] == name[1]), None)
+        if at is not None:
+            opening = waiting[at][1]
+            del waiting[at:]  # what was opened inside and not closed stands alone
+            pairs += 1
+            found[opening] = replace(found[opening], pair=pairs)
+            found[position] = replace(mark, pair=pairs, closing=True)
+    return tuple(found)
 
-    @property
-    def start(self) -> int: ...
 
-    @property
-    def segment(self) -> Segment: ...
+def with_marks(text: str, marks: Iterable[Mark], spelt: Callable[[str], str]) -> str:
+    """The text as `spelt` writes it, with every mark's code at its place."""
+    parts: list[str] = []
+    start = 0
+    for mark in nested(marks):
+        at = min(max(mark.at, start), len(text))
+        parts += spelt(text[start:at]), mark.code
+        start = at
+    return "".join([*parts, spelt(text[start:])])
 
-    def changes(self, translation: Segment) -> Sequence[Change[AnyStr]]:
-        """None if the segment is as it was, except where a file has an empty place for its translation."""
-        ...
+
+def nested(
+    marks: Iterable[Mark],
+    loose: Iterable[int] = (),
+    is_link: Callable[[Mark], bool] = lambda mark: False,
+) -> list[Mark]:
+    """The order in which to write marks: every pair opens before it closes and, but for the loose ones, none cross.
+
+    Where two pairs cross the inner one is closed early; a link that would stand inside another one ends that one early.
+    """
+    ordered = _touching(_loosened(sorted(marks, key=lambda mark: mark.at), set(loose)))
+    both: dict[int, list[Mark]] = {}
+    for mark in ordered:
+        both.setdefault(mark.pair, []).append(mark)
+    result: list[Mark] = []
+    opened: list[int] = []
+    closed: set[int] = set()
+    link = 0  # the open pair that is a link
+    waiting: list[Mark] = []  # links that stand alone, for after the open one
+
+    def close(until: int, at: int) -> None:
+        nonlocal link
+        while until not in closed:
+            number = opened.pop()
+            closed.add(number)
+            result.append(replace(next(mark for mark in both[number] if mark.closing), at=at))
+            if number == link:
+                result.extend(replace(mark, at=at) for mark in waiting)
+                link = 0
+                waiting.clear()
+
+    for mark in ordered:
+        alone = not mark.pair or len(both[mark.pair]) != 2
+        if not alone and mark is both[mark.pair][1]:
+            close(mark.pair, mark.at)
+            continue
+        if not alone and mark.closing:
+            mark = replace(both[mark.pair][1], at=mark.at)
+        if link and is_link(mark):
+            if alone:
+                waiting.append(mark)
+                continue
+            close(link, mark.at)
+        if not alone:
+            opened.append(mark.pair)
+            link = mark.pair if is_link(mark) else link
+        result.append(mark)
+    return result
 
 
-class Splice(Generic[AnyStr]):
-    """A file with changes. One that lies inside another is made in what the other copies."""
+def _loosened(marks: Sequence[Mark], loose: set[int]) -> list[Mark]:
+    """Loose pairs as single marks, the opening one first."""
+    halves = {(mark.pair, mark.closing): mark for mark in marks}
+    begun: set[int] = set()
+    result: list[Mark] = []
+    for mark in marks:
+        if mark.pair in loose:
+            half = halves[mark.pair, mark.pair in begun]
+            begun.add(mark.pair)
+            mark = replace(half, at=mark.at, pair=0)
+        result.append(mark)
+    return result
 
-    def __init__(self, data: AnyStr, changes: Iterable[Change[AnyStr]]):
-        self._data: AnyStr = data
-        self._changes: list[Change[AnyStr]] = sorted(changes, key=lambda change: (change.start, change.end))
-        self._starts: list[int] = [change.start for change in self._changes]
 
-    def whole(self) -> AnyStr:
-        return self.part(0, len(self._data) + 1)
-
-    def part(self, start: int, end: int) -> AnyStr:
-        """All from `start` to `end`, both outside of any change that is not wholly between them."""
-        return self._data[:0].join(self._copied(start, end, bisect_left(self._starts, start)))
-
-    def _copied(self, start: int, end: int, first: int) -> Iterator[AnyStr]:
-        for change in self._changes[first : bisect_left(self._starts, end)]:
-            if change.start < start:
-                continue  # inside the one before
-            yield self._data[start : change.start]
-            for part in change.parts:
-                if isinstance(part, tuple):
-                    yield from self._copied(part[0], part[1], bisect_right(self._starts, part[0]))
-                else:
-                    yield part
-            start = change.end
-        yield self._data[start:end]
+def _touching(marks: list[Mark]) -> list[Mark]:
+    """A pair that ends where another one begins ends first: the two touch, they do not overlap."""
+    places: dict[int, list[int]] = {}
+    for mark in marks:
+        places.setdefault(mark.pair, []).append(mark.at)
+    arranged: list[Mark] = []
+    for at, here in groupby(marks, key=lambda mark: mark.at):
+        group = list(here)
+        beginning = next((i for i, mark in enumerate(group) if mark.pair and places[mark.pair][-1] > at), len(group))
+        arranged += group[:beginning]
+        arranged += sorted(group[beginning:], key=lambda mark: not (mark.pair and places[mark.pair][0] < at))
+    return arranged

@@ -12,13 +12,12 @@ from functools import partial
 from itertools import product
 
 from docnmt.base.errors import DocnmtError
-from docnmt.base.lines import Encoding, decoded
-from docnmt.documents.html import AttributePlace, places_in
-from docnmt.documents.inline import ADDRESS, Change, Passage, Piece, Place, Splice, is_readable, passage_of
+from docnmt.base.lines import decoded
+from docnmt.documents.html import places_in
+from docnmt.documents.inline import ADDRESS, Passage, Piece, is_readable, nested, passage_of
 from docnmt.documents.markdown_blocks import Block, Blocks, starts_html
 from docnmt.documents.markdown_inline import PUNCTUATION, Inside, Line
-from docnmt.documents.nesting import nested
-from docnmt.documents.segment import Mark, Room, Segment
+from docnmt.documents.segment import Mark, Place, Segment, Splice, SplicedFile
 
 # ---- Text and marks written as Markdown that is read as just this text and these marks ----
 
@@ -218,87 +217,19 @@ _TAG_WITH_ATTRIBUTES = re.compile(r"<[A-Za-z][^\s>]*\s[^>]*=")
 _LINE_END = re.compile(r"\r\n?|\n")
 
 
-Spelling = Callable[[str, Sequence[Mark]], str]  # writes a text with marks, well nested and in order
-
-
-@dataclass(frozen=True, slots=True)
-class LinePlace:
-    """A text with what stands in its line, or inside one of these marks: an alternative text."""
-
-    passage: Passage
-    spell: Spelling
-    inner: bool
-
-    @property
-    def start(self) -> int:
-        return self.passage.start
-
-    @property
-    def segment(self) -> Segment:
-        return self.passage.segment
-
-    def written(self, translation: Segment, file: str, marks: Splice[str]) -> Sequence[Change[str]]:
-        """`marks` is the file with all that changes inside of marks."""
-        if translation.reads_as(self.segment):
-            return ()
-
-        def code(piece: Piece) -> str:
-            old, new = file[piece.start : piece.end], marks.part(piece.start, piece.end)
-            return new if new != old else piece.code or old
-
-        spelt = self.spell(*self.passage.marked(translation, code))
-        return (Change(self.start, self.passage.end, (spelt,)),)
-
-
-@dataclass(frozen=True, slots=True)
-class TitlePlace:
-    start: int
-    end: int
-    segment: Segment
-    special: str
-
-    def changes(self, translation: Segment) -> Sequence[Change[str]]:
-        if translation.text == self.segment.text:
-            return ()
-        return (Change(self.start, self.end, (spell_title(self.special, translation.text),)),)
-
-
-class MarkdownText:
-    """A Markdown file that was read. Its places are found once more when it is written: the segments alone are kept."""
-
-    def __init__(self, text: str, encoding: Encoding, name: str):
-        self._text, self._encoding, self._name = text, encoding, name
-        room = Room(len(text), name)
-        self.segments: Sequence[Segment] = [room.add(place.segment) for place in self._places()]
-
-    def _places(self) -> Iterator[LinePlace | Place[str]]:
-        blocks = Blocks(self._text)
-        found = blocks.read()
-        reader = _Reader(self._text, self._name, frozenset(blocks.labels))
-        for block in found:
-            yield from reader.places(block)
-
-    def write(self, translations: Sequence[Segment]) -> bytes:
-        # How a line is written depends on all that stands in it, so what is inside of its marks comes first.
-        changes: list[Change[str]] = []
-        lines: list[tuple[LinePlace, Segment]] = []
-        for place, new in zip(self._places(), translations, strict=True):
-            if not isinstance(place, LinePlace):
-                changes += place.changes(new)
-            elif place.inner:
-                changes += place.written(new, self._text, Splice(self._text, ()))
-            elif not new.reads_as(place.segment):
-                lines.append((place, new))
-        marks = Splice(self._text, changes)
-        changes += [change for place, new in lines for change in place.written(new, self._text, marks)]
-        return self._encoding.encoded(Splice(self._text, changes).whole())
-
-
-def read(data: bytes, name: str, languages: tuple[str, str]) -> MarkdownText:
+def read(data: bytes, name: str, languages: tuple[str, str]) -> SplicedFile[str]:
     text, encoding = decoded(data, name)
     if "\0" in text:
         raise DocnmtError(f"{name}: not a Markdown text: it has zero bytes in it\n  Give the file its right name.")
-    return MarkdownText(text, encoding, name)
+    return SplicedFile(data, text, name, partial(_places, text, name), encoding.encoded)
+
+
+def _places(text: str, name: str) -> Iterator[Place[str]]:
+    blocks = Blocks(text)
+    found = blocks.read()
+    reader = _Reader(text, name, frozenset(blocks.labels))
+    for block in found:
+        yield from reader.places(block)
 
 
 class _Reader:
@@ -309,7 +240,7 @@ class _Reader:
     def column(self, place: int) -> int:
         return place - self._line_starts[bisect_right(self._line_starts, place) - 1]
 
-    def places(self, block: Block) -> Iterator[LinePlace | Place[str]]:
+    def places(self, block: Block) -> Iterator[Place[str]]:
         if block.kind == "html":
             try:
                 yield from places_in(self.text, self._name, *block.lines[0])
@@ -322,25 +253,40 @@ class _Reader:
         tags = [p for p in line.pieces if p.text is None and _TAG_WITH_ATTRIBUTES.match(content.text, p.start, p.end)]
         tag_spans = [content.span(tag.start, tag.end) for tag in tags]
         if passage := passage_of(content.text, line.pieces):
-            spelling = partial(content.spell, passage.start)
-            yield LinePlace(content.placed(passage), spelling, inner=False)
+            spell_here = partial(content.spell, passage.start)
+            yield self._place(content.placed(passage), spell_here)
         for inside in line.inside:
             yield from self._places_inside(content, inside, block.kind == "cell")
         for span in tag_spans:
-            tag_places = places_in(self.text, self._name, *span)
-            yield from (place for place in tag_places if isinstance(place, AttributePlace))
+            yield from places_in(self.text, self._name, *span)
 
-    def _places_inside(self, content: _Content, inside: Inside, cell: bool) -> Iterator[LinePlace | Place[str]]:
+    def _place(self, passage: Passage, spell: Callable[[str, Sequence[Mark]], str]) -> Place[str]:
+        """A text with what stands in its line, or inside one of these marks: an alternative text."""
+
+        def parts(new: Segment) -> Callable[[Splice[str]], str]:
+            def spelt(splice: Splice[str]) -> str:
+                def code(piece: Piece) -> str:
+                    old, new = self.text[piece.start : piece.end], splice.part(piece.start, piece.end)
+                    return new if new != old else piece.code or old
+
+                # How a line is spelt depends on all that stands in it, changes inside of its marks included.
+                return spell(*passage.marked(new, code))
+
+            return spelt
+
+        return passage.place(parts)
+
+    def _places_inside(self, content: _Content, inside: Inside, cell: bool) -> Iterator[Place[str]]:
         if inside.title is None:
             layout = Layout("inside a cell" if cell else "inside")
             if passage := passage_of(content.text, inside.pieces):
-                yield LinePlace(content.placed(passage), partial(spell, layout, self.labels), inner=True)
+                yield self._place(content.placed(passage), partial(spell, layout, self.labels))
             return
         start, end = inside.title
         title = " ".join(unescaped(content.text[start + 1 : end - 1]).split())
         if is_readable(title):
             special = content.text[start] + content.text[end - 1] + ("|" if cell else "")
-            yield TitlePlace(*content.span(start, end), Segment(title), special)
+            yield Place.of(*content.span(start, end), Segment(title), lambda new: [spell_title(special, new.text)])
 
 
 class _Content:

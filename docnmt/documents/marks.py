@@ -7,42 +7,40 @@ the first of a pair before the second, and what lay inside a pair lies inside it
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import accumulate
 
 from docnmt.documents.placeholders import find
-from docnmt.documents.segment import Mark
+from docnmt.documents.segment import Mark, partners
 from docnmt.text.scripts import in_word, unspaced
 
 Span = tuple[int, int]
 Links = Sequence[tuple[Span, Span]]  # a word of the source and one of the translation, as characters
 
-Numbered = list[tuple[int, Mark]]  # marks in their new order, each with its place in the old one
 
-
-def place(source: str, target: str, marks: Sequence[Mark], links: Links = ()) -> Numbered:
-    """The marks of a sentence in its translation. A pair may have only one of its marks here: the other sentence that
-    has the other one is before or after."""
+def project(source: str, target: str, marks: Sequence[Mark], links: Links = ()) -> list[Mark]:
+    """The marks of a sentence in its translation. Of a pair only one mark may be here: then the other one is in a
+    sentence before or after."""
     if source == target or not marks:
-        return list(enumerate(marks))
+        return list(marks)
     words = _Projection(source, target, links)
     if not words.here or not words.there:
-        return [(n, replace(mark, at=len(target) if mark.at else 0)) for n, mark in enumerate(marks)]
-    partners = _partners(marks)
-    around = _enclosing(marks, partners)
+        return [replace(mark, at=len(target) if mark.at else 0) for mark in marks]
+    pairs = partners(marks)
+    around = _enclosing(marks, pairs)
     places = [0] * len(marks)
     for n, mark in enumerate(marks):
-        other = partners[n]
         if not mark.pair:
             places[n] = words.point(mark.at)
-        elif other is None:
+        elif n not in pairs:
             places[n] = words.end_of_first(mark.at) if mark.closing else words.start_of_last(mark.at)
         elif not mark.closing:
-            places[n], places[other] = words.span(mark.at, marks[other].at)
-    _keep_inside(marks, places, partners, around)
-    moved = [(n, replace(mark, at=places[n])) for n, mark in enumerate(marks)]
-    order = _order(marks, places, partners, around)
-    return sorted(moved, key=lambda item: order[item[0]])
+            places[n], places[pairs[n]] = words.span(mark.at, marks[pairs[n]].at)
+    _keep_inside(marks, places, pairs, around)
+    order = _order(marks, places, pairs, around)
+    numbers = sorted(range(len(marks)), key=order.__getitem__)
+    return [replace(marks[n], at=places[n]) for n in numbers]
 
 
 def words_of(text: str) -> list[Span]:
@@ -112,28 +110,18 @@ class _Projection:
     def start_of_last(self, at: int) -> int:
         """Where something begins that goes on beyond the sentence."""
         first = bisect_right(self.ends, at)
-        if first == 0 or first == len(self.here):
-            return 0 if first == 0 else len(self.target)
-        weights = self._weights(first, len(self.here))
-        best, total, chosen = 0, 0, len(self.there)
-        for word in range(len(self.there) - 1, -1, -1):
-            total += weights[word]
-            if total > best:
-                best, chosen = total, word
-        return self.there[chosen][0] if chosen < len(self.there) else len(self.target)
+        if first == 0:
+            return 0
+        taken = _heaviest(reversed(self._weights(first, len(self.here))))
+        return self.there[-taken][0] if taken else len(self.target)
 
     def end_of_first(self, at: int) -> int:
         """Where something ends that began before the sentence."""
         last = bisect_left(self.starts, at)
-        if last == 0 or last == len(self.here):
-            return 0 if last == 0 else len(self.target)
-        weights = self._weights(0, last)
-        best, total, chosen = 0, 0, -1
-        for word, weight in enumerate(weights):
-            total += weight
-            if total > best:
-                best, chosen = total, word
-        return self.there[chosen][1] if chosen >= 0 else 0
+        if last == len(self.here):
+            return len(self.target)
+        taken = _heaviest(self._weights(0, last))
+        return self.there[taken - 1][1] if taken else 0
 
     def _range(self, first: int, last: int) -> Span:
         """Of the words `first` up to `last` of the sentence, the run of the translation that agrees best with them:
@@ -199,78 +187,62 @@ def _overlapping(words: Sequence[Span], start: int, end: int) -> range:
     return range(first, max(first, bisect_left(words, end, key=lambda span: span[0])))
 
 
-def _partners(marks: Sequence[Mark]) -> list[int | None]:
-    opened: dict[int, int] = {}
-    partners: list[int | None] = [None] * len(marks)
-    for n, mark in enumerate(marks):
-        if not mark.pair:
-            continue
-        if not mark.closing:
-            opened[mark.pair] = n
-        elif mark.pair in opened:
-            first = opened.pop(mark.pair)
-            partners[n], partners[first] = first, n
-    return partners
+def _heaviest(weights: Iterable[int]) -> int:
+    """How many of the first words to take for the greatest weight; 0 where none has any."""
+    sums = list(accumulate(weights))
+    most = max(sums)
+    return sums.index(most) + 1 if most > 0 else 0
 
 
-def _enclosing(marks: Sequence[Mark], partners: list[int | None]) -> list[int | None]:
+def _enclosing(marks: Sequence[Mark], pairs: Mapping[int, int]) -> list[int | None]:
     """For each mark the one that opens the pair around it; of a pair both have the same."""
-    around: list[int | None] = [None] * len(marks)
+    around: list[int | None] = []
     stack: list[int] = []
     for n, mark in enumerate(marks):
-        first = partners[n]
-        if mark.pair and mark.closing and first is not None:
-            stack.remove(first) if stack[-1] != first else stack.pop()
-            around[n] = around[first]
+        if n in pairs and mark.closing:
+            stack.pop() if stack[-1] == pairs[n] else stack.remove(pairs[n])
+            around.append(around[pairs[n]])
         else:
-            around[n] = stack[-1] if stack else None
-            if mark.pair and first is not None:
+            around.append(stack[-1] if stack else None)
+            if n in pairs:
                 stack.append(n)
     return around
 
 
 def _keep_inside(
-    marks: Sequence[Mark], places: list[int], partners: list[int | None], around: list[int | None]
+    marks: Sequence[Mark], places: list[int], pairs: Mapping[int, int], around: Sequence[int | None]
 ) -> None:
     """A pair grows to hold the pairs inside it; what stands alone goes to where its pair is."""
     for n, mark in enumerate(marks):  # a closing mark comes after those of the pairs inside
-        first, outer = partners[n], around[n]
-        if mark.closing and first is not None and outer is not None:
-            end = partners[outer]
-            assert end is not None
-            places[outer], places[end] = min(places[outer], places[first]), max(places[end], places[n])
+        outer = around[n]
+        if mark.closing and n in pairs and outer is not None:
+            end = pairs[outer]
+            places[outer], places[end] = min(places[outer], places[pairs[n]]), max(places[end], places[n])
     for n, mark in enumerate(marks):
         outer = around[n]
         if not mark.pair and outer is not None:
-            end = partners[outer]
-            assert end is not None
-            places[n] = min(max(places[n], places[outer]), places[end])
+            places[n] = min(max(places[n], places[outer]), places[pairs[outer]])
 
 
 def _order(
-    marks: Sequence[Mark], places: list[int], partners: list[int | None], around: list[int | None]
+    marks: Sequence[Mark], places: Sequence[int], pairs: Mapping[int, int], around: Sequence[int | None]
 ) -> list[tuple[int, int, int, int]]:
     """By place; at one place first what closes, the inner before the outer, last what opens, the outer before the
     inner. What stands alone, or in an empty pair, stays on the side of the pair it belongs into."""
     before, closes, alone, opens, behind = range(5)
     keys: list[tuple[int, int, int, int]] = []
-    sides: list[int] = []
     for n, mark in enumerate(marks):
-        other = partners[n]
-        far = places[other] if other is not None else -1 if mark.closing else 1 << 62
-        side, inner = alone, 0
+        far = places[pairs[n]] if n in pairs else -1 if mark.closing else 1 << 62
+        side, inner, outer = alone, 0, around[n]
         if mark.pair and far != places[n]:
             side, inner = (closes if mark.closing else opens), -far
-        else:
-            outer = around[n]
-            end = partners[outer] if outer is not None else None
-            if outer is not None and end is not None:
-                if places[outer] == places[end]:
-                    side = sides[outer]
-                elif places[end] == places[n]:
-                    side = before
-                elif places[outer] == places[n]:
-                    side = behind
-        sides.append(side)
+        elif outer is not None:
+            end = pairs[outer]
+            if places[outer] == places[end]:
+                side = keys[outer][1]
+            elif places[end] == places[n]:
+                side = before
+            elif places[outer] == places[n]:
+                side = behind
         keys.append((places[n], side, inner, n))
     return keys

@@ -10,9 +10,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from docnmt.documents.inline import Change, Splice
-from docnmt.documents.nesting import paired, with_marks
-from docnmt.documents.segment import Mark, Segment
+from docnmt.documents.inline import paired, with_marks
+from docnmt.documents.segment import Change, Mark, Segment, Splice
 
 # Spaces are looked at from the first of them only, or a long run of them would take time by the square.
 _BREAK = re.compile(r"(?<![ \xa0])[ \xa0]*+[\n\t\r\v\f\a\b][\s\a\b]*")

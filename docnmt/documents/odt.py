@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 
 from docnmt.base.errors import DocnmtError
 from docnmt.documents.archive import Archive, PackageText
-from docnmt.documents.outline import Outline
-from docnmt.documents.segment import FileText
-from docnmt.documents.xml import Element, Inline, MixedPlace, XmlBytes, XmlText, pieces_of
+from docnmt.documents.segment import FileText, Place
+from docnmt.documents.xml import Element, Inline, Outline, XmlBytes, pieces_of, text_places, xml_file
 
 _OASIS = "urn:oasis:names:tc:opendocument:xmlns:"
 _NAMESPACES = {
@@ -29,6 +27,7 @@ _AROUND = frozenset(("text:span", "text:a", "text:meta"))
 _GAPS = frozenset(("text:s", "text:tab", "text:line-break"))
 # LibreOffice's and pandoc's names, whichever way they spell the space in them.
 _CODE = frozenset(("preformattedtext", "sourcetext", "sourcecode", "teletype", "userentry", "verbatimchar"))
+_SESSIONS = frozenset(("officeooo:rsid", "officeooo:paragraph-rsid"))
 _BOUNDS = {"start": "", "end": "/"}
 # Comments are for the authors, and what was deleted is no longer read.
 _NOT_READ = frozenset(("office:annotation", "text:tracked-changes"))
@@ -37,52 +36,23 @@ _NOT_READ = frozenset(("office:annotation", "text:tracked-changes"))
 def read(data: bytes, name: str, languages: tuple[str, str]) -> FileText:
     files = Archive(data, name)
     _check(files, name)
-    parts = {}
-    common = _Styles()
+    common: set[str] = set()  # styles of code that are known in each part
     for style in XmlBytes(files.get("styles.xml", b"<none/>"), f"{name} (styles.xml)").elements(_STYLE, _NAMESPACES):
-        if style.parent and style.parent.name == "office:styles":
-            common.add(style)
+        if style.parent and style.parent.name == "office:styles" and _names_code(_parent_style(style), common):
+            common.add(style.attributes.get("style:name", ""))
+    parts = {}
     for part in _PARTS:
         if part in files:
-            xml = XmlBytes(files[part], f"{name} ({part})")
-            styles = _Styles(common)
-            parts[part] = XmlText(xml, partial(_places, xml, styles), Outline(_NAMESPACES, _AROUND, styles.is_unseen))
+            reader = _Part(XmlBytes(files[part], f"{name} ({part})"), common)
+            outline = Outline(_NAMESPACES, _AROUND.__contains__, reader.is_unseen)
+            parts[part] = xml_file(reader.xml, _WITH_TEXT | _STYLE, reader.places, outline)
     return PackageText(data, parts)
 
 
-class _Styles:
-    """What a reader does not see of styles: those of code, and those that only say in which session a text was typed.
-    LibreOffice cuts words apart with these. Styles of the whole document are known in each of its parts."""
-
-    def __init__(self, common: _Styles | None = None):
-        self._code: set[str] = set(common._code) if common else set()
-        self._unseen: set[str] = set()
-
-    def add(self, style: Element) -> None:
-        name, parent = (style.attributes.get(key, "") for key in ("style:name", "style:parent-style-name"))
-        attributes = [key for child in style.elements for key in child.attributes]
-        if self._names_code(parent):
-            self._code.add(name)
-        elif style.attributes.get("style:family") == "text" and not parent and all(map(_is_session, attributes)):
-            self._unseen.add(name)
-
-    def is_code(self, element: Element) -> bool:
-        return self._names_code(element.attributes.get("text:style-name", ""))
-
-    def _names_code(self, style: str) -> bool:
-        return style in self._code or style.replace("_20_", "").replace("_", "").lower() in _CODE
-
-    def is_unseen(self, name: str, attributes: Mapping[str, str]) -> bool:
-        return name == "text:span" and attributes.get("text:style-name", "") in self._unseen
-
-
 def _check(files: Mapping[str, bytes], name: str) -> None:
-    manifest = files.get("META-INF/manifest.xml")
-    if manifest is not None:
-        encryption = frozenset(("manifest:encryption-data",))
-        xml = XmlBytes(manifest, f"{name} (META-INF/manifest.xml)")
-        if any(xml.elements(encryption, _NAMESPACES)):
-            raise DocnmtError(f"{name}: encrypted\n  Save the document without a password, then translate it.")
+    manifest = XmlBytes(files.get("META-INF/manifest.xml", b"<none/>"), f"{name} (META-INF/manifest.xml)")
+    if any(manifest.elements(frozenset(("manifest:encryption-data",)), _NAMESPACES)):
+        raise DocnmtError(f"{name}: encrypted\n  Save the document without a password, then translate it.")
     kind = files.get("mimetype", b"").decode("ascii", "replace").strip()
     if "content.xml" not in files or (kind and not kind.startswith("application/vnd.oasis.opendocument.text")):
         is_of = f"it is of the kind {kind}" if kind else "there is no content.xml in it"
@@ -90,21 +60,48 @@ def _check(files: Mapping[str, bytes], name: str) -> None:
         raise DocnmtError(f"{name}: {problem}\n  Save it as .odt in the program that made it.")
 
 
-def _places(xml: XmlBytes, styles: _Styles) -> Iterator[MixedPlace]:
-    def inline(element: Element) -> Inline:
-        if element.name in _AROUND and not styles.is_code(element):
-            return Inline.UNSEEN if styles.is_unseen(element.name, element.attributes) else Inline.AROUND
-        return Inline.GAP if element.name in _GAPS else Inline.ALONE
+def _parent_style(style: Element) -> str:
+    return style.attributes.get("style:parent-style-name", "")
 
-    for outermost in xml.elements(_WITH_TEXT | _STYLE, _NAMESPACES):
-        if outermost.name == "style:style":  # these stand before the text that uses them
-            styles.add(outermost)
-            continue
+
+def _names_code(style: str, known: set[str]) -> bool:
+    return style in known or style.replace("_20_", "").replace("_", "").lower() in _CODE
+
+
+class _Part:
+    """One of the XML files in the archive."""
+
+    def __init__(self, xml: XmlBytes, code: set[str]):
+        self.xml, self._code = xml, set(code)
+        # Styles that only say in which session a text was typed: LibreOffice cuts words apart with them.
+        self._unseen: set[str] = set()
+
+    def places(self, outermost: Element) -> Iterator[Place[bytes]]:
+        if outermost.name in _STYLE:  # these stand before the text that uses them
+            self._add_style(outermost)
+            return
         for element in _with_text(outermost):
-            if styles.is_code(element):
-                continue
-            if place := MixedPlace.of(list(pieces_of(element, inline, _link)), xml, collapse=True):
-                yield place
+            if not self._is_code(element):
+                yield from text_places(self.xml, pieces_of(element, self._inline, _link))
+
+    def _add_style(self, style: Element) -> None:
+        name, parent = style.attributes.get("style:name", ""), _parent_style(style)
+        attributes = (key for child in style.elements for key in child.attributes)
+        if _names_code(parent, self._code):
+            self._code.add(name)
+        elif style.attributes.get("style:family") == "text" and not parent and _SESSIONS.issuperset(attributes):
+            self._unseen.add(name)
+
+    def _is_code(self, element: Element) -> bool:
+        return _names_code(element.attributes.get("text:style-name", ""), self._code)
+
+    def is_unseen(self, name: str, attributes: Mapping[str, str]) -> bool:
+        return name == "text:span" and attributes.get("text:style-name", "") in self._unseen
+
+    def _inline(self, element: Element) -> Inline:
+        if element.name in _AROUND and not self._is_code(element):
+            return Inline.UNSEEN if self.is_unseen(element.name, element.attributes) else Inline.AROUND
+        return Inline.GAP if element.name in _GAPS else Inline.ALONE
 
 
 def _with_text(element: Element) -> Iterator[Element]:
@@ -115,10 +112,6 @@ def _with_text(element: Element) -> Iterator[Element]:
         yield element
     for child in element.elements:
         yield from _with_text(child)
-
-
-def _is_session(attribute: str) -> bool:
-    return attribute in ("officeooo:rsid", "officeooo:paragraph-rsid")
 
 
 def _link(element: Element) -> str:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
 
-from docnmt.documents.segment import Mark
+from docnmt.documents.segment import Mark, Segment
 from docnmt.text.scripts import in_spaced_word
 
 Span = tuple[int, int]
@@ -59,36 +60,44 @@ def find(text: str) -> list[Span]:
     return [found.span() for found in _PLACEHOLDER.finditer(text)]
 
 
-def counts(text: str, spans: Sequence[Span] | None = None) -> Counter[str]:
+def counts(text: str) -> Counter[str]:
     """How often each stands in a text."""
-    return Counter(text[start:end] for start, end in (find(text) if spans is None else spans))
+    return Counter(text[start:end] for start, end in find(text))
+
+
+def without(text: str) -> str:
+    """A translation without the placeholders that a model made up."""
+    return _replaced(text, find(text), repeat(""))
 
 
 def in_order(text: str, source: str) -> str:
     """A translation with the same placeholders as its source, those without number or name in the source's order."""
-    spans = [span for span in find(text) if _IN_ORDER.fullmatch(text, *span)]
-    wanted = [source[start:end] for start, end in find(source) if _IN_ORDER.fullmatch(source, start, end)]
-    pieces: list[str] = []
+    wanted = (source[start:end] for start, end in find(source) if _IN_ORDER.fullmatch(source, start, end))
+    return _replaced(text, [span for span in find(text) if _IN_ORDER.fullmatch(text, *span)], wanted)
+
+
+def _replaced(text: str, spans: Sequence[Span], codes: Iterable[str]) -> str:
+    parts: list[str] = []
     end = 0
-    for (start, stop), code in zip(spans, wanted, strict=True):
-        pieces += text[end:start], code
+    for (start, stop), code in zip(spans, codes, strict=False):
+        parts += text[end:start], code
         end = stop
-    return "".join([*pieces, text[end:]])
+    return "".join([*parts, text[end:]])
 
 
-@dataclass(frozen=True)
-class Bare:
+@dataclass(frozen=True, slots=True)
+class Placeholder(Mark):
+    """A mark in a sentence from which a placeholder was taken out."""
+
+    text: str = ""
+    before: str = ""  # the characters that stood beside it
+    after: str = ""
+
+
+def take_out(text: str, marks: Sequence[Mark]) -> Segment:
     """A sentence without its placeholders: they are marks like the others."""
-
-    text: str
-    marks: tuple[Mark, ...]
-    taken: tuple[tuple[int, str, str, str], ...]  # which of the marks they are, what, and the characters beside them
-
-
-def take_out(text: str, spans: Sequence[Span], marks: Sequence[Mark]) -> Bare:
     pieces: list[str] = []
     kept: list[Mark] = []
-    taken: list[tuple[int, str, str, str]] = []
     waiting = deque(marks)
     length = end = 0  # of what is kept, and what was looked at
 
@@ -100,41 +109,35 @@ def take_out(text: str, spans: Sequence[Span], marks: Sequence[Mark]) -> Bare:
         pieces.append(text[end:until])
         length, end = length + until - end, until
 
-    for start, stop in spans:
+    for start, stop in find(text):
         keep(start)
         before, after = text[start - 1 : start], text[stop : stop + 1]
-        taken.append((len(kept), text[start:stop], before, after))
-        kept.append(Mark(length, ""))
+        kept.append(Placeholder(length, "", text=text[start:stop], before=before, after=after))
         # one space of two, and none at the beginning
         end = stop + (after.isspace() and (before.isspace() or not length))
         while waiting and waiting[0].at < end:  # inside of it
             kept.append(replace(waiting.popleft(), at=length))
     keep(len(text))
-    return Bare("".join(pieces), tuple(kept), tuple(taken))
+    return Segment("".join(pieces), tuple(kept))
 
 
-def put_back(text: str, marks: Sequence[tuple[int, Mark]], bare: Bare) -> tuple[str, list[tuple[int, Mark]]]:
-    """Writes the placeholders into the translation of a bare sentence, at their marks, and leaves the other marks.
-
-    Each mark comes with its number among the bare sentence's; the ones that stay keep theirs among the sentence's own.
-    """
-    spelt = {number: (code, before, after) for number, code, before, after in bare.taken}
-    ordered = (code for _, code, _, _ in bare.taken if _IN_ORDER.fullmatch(code))
-    own = {number: n for n, number in enumerate(k for k in range(len(bare.marks)) if k not in spelt)}
+def put_back(text: str, marks: Sequence[Mark], bare: Segment) -> tuple[str, list[Mark]]:
+    """The translation of a bare sentence with the placeholders at their marks, and where the other marks are then."""
+    taken = [mark.text for mark in bare.marks if isinstance(mark, Placeholder)]
+    ordered = filter(_IN_ORDER.fullmatch, taken)
     pieces: list[str] = []
-    left: list[tuple[int, Mark]] = []
+    left: list[Mark] = []
     length = at = 0
-    for number, mark in marks:
+    for mark in marks:
         pieces.append(text[at : mark.at])
         length, at = length + mark.at - at, mark.at
-        if number in own:
-            left.append((own[number], replace(mark, at=length)))
+        if not isinstance(mark, Placeholder):
+            left.append(replace(mark, at=length))
             continue
-        code, before, after = spelt[number]
-        code = next(ordered) if _IN_ORDER.fullmatch(code) else code
+        code = next(ordered) if _IN_ORDER.fullmatch(mark.text) else mark.text
         written = next(filter(None, reversed(pieces)), "")
-        space_before = _needs_space(before, written[-1:], _OPENING)
-        space_after = _needs_space(after, text[at : at + 1], _CLOSING)
+        space_before = _needs_space(mark.before, written[-1:], _OPENING)
+        space_after = _needs_space(mark.after, text[at : at + 1], _CLOSING)
         pieces.append(" " * space_before + code + " " * space_after)
         length += len(pieces[-1])
     pieces.append(text[at:])
@@ -145,12 +148,3 @@ def _needs_space(was: str, now: str, no_word: str) -> bool:
     """Whether there is to be a space between a placeholder and what is beside it now: where there was one, and before
     a word where there was none. Both are empty where the sentence ends."""
     return bool(now) and (not now.isspace() if was.isspace() else was in no_word and in_spaced_word(now))
-
-
-def without(text: str) -> str:
-    """A translation without the placeholders that a model made up."""
-    pieces, end = [], 0
-    for start, stop in find(text):
-        pieces.append(text[end:start])
-        end = stop
-    return "".join([*pieces, text[end:]]) if pieces else text

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from gettext import c2py
+from itertools import islice
 
 from docnmt.base.errors import DocnmtError
-from docnmt.documents.inline import Change, Splice
-from docnmt.documents.layout import columns
-from docnmt.documents.messages import Message, message
-from docnmt.documents.plural_forms import PluralForms
-from docnmt.documents.segment import Room, Segment
+from docnmt.documents.messages import message
+from docnmt.documents.segment import Change, Place, Segment, SplicedFile
 from docnmt.documents.xliff import check_language
-from docnmt.text.scripts import CJK, CJK_PUNCTUATION
+from docnmt.text.scripts import CJK, CJK_PUNCTUATION, columns
 
-# ---- gettext catalogues ----
-
-# gettext catalogues, entry by entry: where each string stands, what it says, how it is written again.
+# ---- entries: where each string stands, what it says, how it is written again ----
 
 _TOKEN = re.compile(
     r"\s+|(?P<comment>\#[^\n]*)|(?P<keyword>[a-z_]+)(?:[ \t]*\[[ \t]*(?P<form>[0-9]{1,4})[ \t]*\])?"
@@ -34,8 +31,14 @@ _CHARSET = re.compile(
 _KEYWORDS = frozenset(("domain", "msgctxt", "msgid", "msgid_plural", "msgstr"))
 # A word, or a character where no spaces part words, with what cannot stand at the beginning of a line.
 _PIECE = re.compile(rf"[{CJK}](?:[{CJK_PUNCTUATION}]| )*|[^ {CJK}]+ *| +")
-# gettext's own width.
-WIDTH = 79
+WIDTH = 79  # gettext's own
+_LONG_LINE = re.compile(r'^(?:msg\S+ )?"(?=[^\n]{80})[^\n]* [^\n]*"', re.MULTILINE)
+_NO_CHARSET, _NO_LANGUAGE = re.compile("charset=CHARSET"), re.compile(r'(?<=["n])Language: *(?=\\n)')
+# Plural-Forms: how many forms there are, and which one a number takes, as an expression of C.
+_PLURALS = re.compile(r"nplurals\s*=\s*([0-9]{1,2})\s*;\s*plural\s*=\s*([^;]{1,1000})")
+_NUMBERS = 1001
+# A form that so few numbers take may spell the number out ("one file"), as gettext sees it, too.
+_FEW = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +193,29 @@ def header_fields(entries: list[PoEntry]) -> dict[str, str]:
     return {key.strip().lower(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
 
 
+@dataclass(frozen=True, slots=True)
+class PluralForms:
+    count: int
+    of_one: int | None = None  # the form that 1 takes; None where that is not told, or where all numbers take the same
+    few: bool = False  # it is the form of few numbers: 1, or 0 and 1
+
+    @classmethod
+    def parse(cls, field: str) -> PluralForms | None:
+        """None where the field tells nothing (a template's has INTEGER and EXPRESSION in it)."""
+        found = _PLURALS.search(field)
+        if found is None or not int(found[1]):
+            return None
+        count = int(found[1])
+        try:
+            form_of = c2py(found[2])
+            forms = [form_of(number) for number in range(_NUMBERS)]
+        except (ValueError, ArithmeticError):
+            return cls(count)
+        if count == 1 or not 0 <= forms[1] < count:
+            return cls(count)
+        return cls(count, forms[1], forms.count(forms[1]) <= _FEW)
+
+
 def _unescaped(text: str) -> str:
     return _ESCAPE.sub(_character, text) if "\\" in text else text
 
@@ -226,143 +252,99 @@ def _wrapped(line: str, width: int) -> Iterator[str]:
     yield part
 
 
+# ---- catalogues as documents ----
+
 # The segments are the msgids, in the order of the file. Those translated already are read as context and stay. A
 # translation that equals the message is not written: gettext shows the message itself where there is none.
 
 
-@dataclass(frozen=True, slots=True)
-class _Item:
-    """An entry and what there is to translate in it."""
+def read(data: bytes, name: str, languages: tuple[str, str]) -> SplicedFile[str]:
+    text, encoding = decoded(data, name)
+    catalogue = _Catalogue(text, name, languages[1])
 
-    entry: PoEntry
-    singular: Message
-    plural: Message | None
-
-    @property
-    def messages(self) -> tuple[Message, ...]:
-        return (self.singular, self.plural) if self.plural else (self.singular,)
-
-
-class PoFile:
-    def __init__(self, data: bytes, name: str, language: str):
-        self._data, self._name, self._language = data, name, language
-        self._text, self._encoding = decoded(data, name)
-        self._header = next((entry for entry in self._entries() if entry.is_header), None)
-        header = header_fields([self._header] if self._header else [])
-        check_language(name, header.get("language", ""), language, "target")
-        self._forms = PluralForms.parse(header.get("plural-forms", ""))
-        self._newline = "\r\n" if "\r\n" in self._text else "\n"
-        self._wrap = not self._has_long_lines()
-        room = Room(len(data), name)
-        self.segments: Sequence[Segment] = [
-            room.add(segment) for item in self._items() for text in item.messages for segment in text.segments
-        ]
-
-    def _entries(self) -> Iterator[PoEntry]:
-        return _Reader(self._text, self._name).entries()
-
-    def _items(self) -> Iterator[_Item]:
-        """Found once more when the catalogue is written: until then the segments alone are kept."""
-        # Without Plural-Forms gettext takes no plural form, and how many there are is not told.
-        return (_item(entry, self._forms is not None) for entry in self._entries() if not entry.is_header)
-
-    def _has_long_lines(self) -> bool:
-        """Beyond the header, whose Plural-Forms many programs leave on a line of their own."""
-        start = max(string.end for string in self._header.forms.values()) if self._header else 0
-        return (
-            re.compile(r'^(?:msg\S+ )?"(?=[^\n]{80})[^\n]* [^\n]*"', re.MULTILINE).search(self._text, start) is not None
-        )
-
-    def write(self, translations: Sequence[Segment]) -> bytes:
-        edits: list[Change[str]] = []
-        start = 0
-        for item in self._items():
-            new: list[str] = []
-            for text in item.messages:
-                end = start + len(text.segments)
-                new.append(text.written(translations[start:end]))
-                start = end
-            if new != [text.text for text in item.messages] and not item.entry.translated:
-                edits += self._entry_edits(item, new)
-        if not edits:
-            return self._data
-        edits += self._header_edits()
-        return self._encoded(Splice(self._text, edits).whole())
-
-    def _entry_edits(self, item: _Item, new: list[str]) -> list[Change[str]]:
-        entry = item.entry
-        edits: list[Change[str]] = []
-        if not entry.fuzzy:
-            if entry.flags:
-                edits.append(Change(entry.flags.start(), entry.flags.start() + 2, ("#, fuzzy,",)))
-            else:
-                at = entry.previous if entry.previous >= 0 else entry.start
-                edits.append(Change(at, at, (f"#, fuzzy{self._newline}",)))
-        forms = self._forms if item.plural else None
-        end = entry.start
-        for number, string in entry.forms.items():
-            if forms and number >= forms.count and not string.text and number:
-                edits.append(Change(end, string.end, ()))  # a form of the template's, which this language has not
-            elif entry.fuzzy or not string.text:  # else somebody translated this form
-                edits.append(Change(string.start, string.end, (self._literal(item, new, number),)))
-            end = string.end
-        for number in range(forms.count if forms else 0):
-            if number not in entry.forms:
-                added = f"{self._newline}{_keyword(item, number)}{self._literal(item, new, number)}"
-                edits.append(Change(end, end, (added,)))
-        return edits
-
-    def _form(self, item: _Item, new: list[str], number: int) -> str:
-        """The translation of msgid for the form that 1 takes, else that of msgid_plural."""
-        if item.plural is None:
-            return new[0]
-        singular = number == 0 if self._forms is None else number == self._forms.of_one
-        # "one file" cannot stand for 21, which takes the form of 1 in many languages.
-        if singular and self._forms and not self._forms.few:
-            singular = _placeholders(item.singular.text) == _placeholders(item.plural.text)
-        return new[0] if singular else new[1]
-
-    def _literal(self, item: _Item, new: list[str], number: int) -> str:
-        room = WIDTH - len(_keyword(item, number))
-        return literal(self._form(item, new, number), room, self._wrap, self._newline)
-
-    def _header_edits(self) -> list[Change[str]]:
-        """The language, and in a template the charset, which the translation needs to be read at all."""
-        if self._header is None:
-            return []
-        string = self._header.forms[min(self._header.forms)]
-        edits: list[Change[str]] = []
-        charset, language = "charset=CHARSET", r'(?<=["n])Language: *(?=\\n)'
-        for pattern, value in ((charset, "charset=UTF-8"), (language, f"Language: {self._language}")):
-            found = re.compile(pattern).search(self._text, string.start, string.end)
-            if found and (pattern is charset or self._language):
-                edits.append(Change(*found.span(), (value,)))
-        return edits
-
-    def _encoded(self, text: str) -> bytes:
+    def encoded(text: str) -> bytes:
         try:
-            return text.encode(self._encoding)
+            return text.encode(encoding)
         except UnicodeEncodeError as error:
             raise DocnmtError(
-                f"{self._name}: the translation has {text[error.start]!r}, which the catalogue's charset "
-                f"{self._encoding} has not\n  Convert the file first: msgconv -t UTF-8."
+                f"{name}: the translation has {text[error.start]!r}, which the catalogue's charset "
+                f"{encoding} has not\n  Convert the file first: msgconv -t UTF-8."
             ) from None
 
-
-def _item(entry: PoEntry, plurals: bool) -> _Item:
-    assert entry.msgid is not None
-    translate = not entry.translated and (plurals or entry.plural is None)
-    plural = message(entry.plural.text, translate=translate) if entry.plural else None
-    return _Item(entry, message(entry.msgid.text, translate=translate), plural)
+    return SplicedFile(data, text, name, catalogue.places, encoded)
 
 
-def _keyword(item: _Item, number: int) -> str:
-    return f"msgstr[{number}] " if item.plural else "msgstr "
+class _Catalogue:
+    def __init__(self, text: str, name: str, language: str):
+        self._text, self._name, self._language = text, name, language
+        self._header = header = next((entry for entry in _Reader(text, name).entries() if entry.is_header), None)
+        fields = header_fields([header] if header else [])
+        check_language(name, fields.get("language", ""), language, "target")
+        self._forms = PluralForms.parse(fields.get("plural-forms", ""))
+        self._newline = "\r\n" if "\r\n" in text else "\n"
+        # Beyond the header, whose Plural-Forms many programs leave on a line of their own.
+        start = max(string.end for string in header.forms.values()) if header else 0
+        self._wrap = _LONG_LINE.search(text, start) is None
+
+    def places(self) -> Iterator[Place[str] | Change[str]]:
+        if self._header:
+            yield from self._header_changes(self._header)
+        for entry in _Reader(self._text, self._name).entries():
+            if not entry.is_header:
+                yield self._place(entry)
+
+    def _place(self, entry: PoEntry) -> Place[str]:
+        assert entry.msgid is not None
+        # Without Plural-Forms gettext takes no plural form, and how many there are is not told.
+        translate = not entry.translated and (self._forms is not None or entry.plural is None)
+        strings = (entry.msgid, entry.plural) if entry.plural else (entry.msgid,)
+        messages = [message(string.text, translate=translate) for string in strings]
+
+        def changes(*translations: Segment) -> Iterable[Change[str]]:
+            left = iter(translations)
+            new = [each.written(list(islice(left, len(each.segments)))) for each in messages]
+            unchanged = entry.translated or new == [each.text for each in messages]
+            return () if unchanged else self._entry_changes(entry, new)
+
+        return Place(entry.start, [segment for each in messages for segment in each.segments], changes)
+
+    def _entry_changes(self, entry: PoEntry, new: list[str]) -> Iterator[Change[str]]:
+        if not entry.fuzzy and entry.flags:
+            yield Change(entry.flags.start(), entry.flags.start() + 2, ("#, fuzzy,",))
+        elif not entry.fuzzy:
+            at = entry.previous if entry.previous >= 0 else entry.start
+            yield Change(at, at, (f"#, fuzzy{self._newline}",))
+        count = self._forms.count if self._forms and entry.plural else 0
+        end = entry.start
+        for number, string in entry.forms.items():
+            if count and number >= count and not string.text and number:
+                yield Change(end, string.end, ())  # a form of the template's that this language does not have
+            elif entry.fuzzy or not string.text:  # else somebody translated this form
+                yield Change(string.start, string.end, (self._form(entry, new, number),))
+            end = string.end
+        for number in range(count):
+            if number not in entry.forms:
+                yield Change(end, end, (f"{self._newline}msgstr[{number}] {self._form(entry, new, number)}",))
+
+    def _form(self, entry: PoEntry, new: list[str], number: int) -> str:
+        """The translation of msgid for the form that 1 takes, else that of msgid_plural, as a literal."""
+        singular, keyword = True, "msgstr "
+        if entry.plural and entry.msgid:
+            keyword = f"msgstr[{number}] "
+            singular = number == (self._forms.of_one if self._forms else 0)
+            # "one file" cannot stand for 21, which takes the form of 1 in many languages.
+            if singular and self._forms and not self._forms.few:
+                singular = _placeholders(entry.msgid.text) == _placeholders(entry.plural.text)
+        return literal(new[0 if singular else 1], WIDTH - len(keyword), self._wrap, self._newline)
+
+    def _header_changes(self, header: PoEntry) -> Iterator[Change[str]]:
+        """The language, and in a template the charset, which the translation needs to be read at all."""
+        string = header.forms[min(header.forms)]
+        if found := _NO_CHARSET.search(self._text, string.start, string.end):
+            yield Change(*found.span(), ("charset=UTF-8",))
+        if self._language and (found := _NO_LANGUAGE.search(self._text, string.start, string.end)):
+            yield Change(*found.span(), (f"Language: {self._language}",))
 
 
 def _placeholders(text: str) -> int:
     return text.count("%") + text.count("{")
-
-
-def read(data: bytes, name: str, languages: tuple[str, str]) -> PoFile:
-    return PoFile(data, name, languages[1])

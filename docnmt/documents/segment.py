@@ -1,44 +1,67 @@
-"""What a file consists of for a translator: segments of text with marks in them; which kinds of files there are."""
+"""What a file is for a translator: segments of text with marks in them, and the way back into the file."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import islice
 from pathlib import PurePath
-from typing import Protocol
+from typing import AnyStr, Generic, Protocol
 
 from docnmt.base.errors import DocnmtError
 
-# ---- What a file consists of for a translator ----
+# ---- segments ----
 
-# What a file consists of for a translator: segments of plain text, in reading order, with marks inside them.
-#
-# A file is one document. Its kind (docx, html, ...) takes the segments out of the bytes and puts translated segments
-# back into the same bytes; all that is not text stays where it is. With the segments unchanged the bytes are
-# unchanged.
+# A file is one document: segments of plain text in reading order, with marks inside them. Its kind (docx, html, ...)
+# takes the segments out of the bytes and puts translated ones back into the same bytes; everything else stays where it
+# is. If no segment changes, no byte does.
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Something inside a segment that is no text: where bold begins or ends, a link, a line break, a picture."""
+    """Something inside a segment that is not text: where bold begins or ends, a link, a line break, a picture."""
 
     at: int  # it stands before this character of the text; len(text) for the end
-    code: str  # the kind's own spelling, which nobody else looks into
+    code: str  # the kind's own notation, which nobody else looks into
     pair: int = 0  # the two marks of a pair share a number; 0 stands alone
     closing: bool = False  # the second of a pair
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A paragraph, heading, cell, alternative text, cue, message: what is read in one go."""
+    """What is read in one go: a paragraph, heading, cell, alternative text, cue, message."""
 
     text: str  # as a reader sees it, without markup
     marks: tuple[Mark, ...] = ()  # in the order in which they stand
-    translate: bool = True  # False: read as context, comes back as it is (a translation that is already there)
+    translate: bool = True  # False: only read as context (it already has a translation), comes back as it is
 
     def reads_as(self, other: Segment) -> bool:
         return (self.text, self.marks) == (other.text, other.marks)
+
+
+class Paired(Protocol):
+    """A mark, or a piece of a file that becomes one."""
+
+    @property
+    def pair(self) -> int | str: ...
+
+    @property
+    def closing(self) -> bool: ...
+
+
+def partners(marks: Sequence[Paired]) -> dict[int, int]:
+    """For each that is one of a pair, by their numbers, the other one."""
+    found: dict[int, int] = {}
+    opened: dict[int | str, int] = {}
+    for number, mark in enumerate(marks):
+        if mark.pair and not mark.closing:
+            opened[mark.pair] = number
+        elif mark.pair in opened:
+            first = opened.pop(mark.pair)
+            found[first], found[number] = number, first
+    return found
 
 
 class FileText(Protocol):
@@ -48,18 +71,128 @@ class FileText(Protocol):
     def segments(self) -> Sequence[Segment]: ...
 
     def write(self, translations: Sequence[Segment]) -> bytes:
-        """The file with these in place of its segments, as many and in the same order, with the same marks."""
+        """The file with these in place of its segments: as many, in the same order, with the same marks."""
         ...
 
 
-# ---- How much a file may hold ----
+# ---- back into the file ----
 
-# Each piece of a file takes memory by itself, however short it is: a few hundred bytes. So there may be as many as a
-# file of this size can have: then reading takes at most 12 times its size, and 64 MB (benchmarks/reading.py).
+# Places are counted in characters for kinds that are read as text, in bytes for those that are read as XML.
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Change(Generic[AnyStr]):
+    """What to write for all from `start` to `end`: new text, and spans of the old file to copy; or a function that
+    makes the new text from the splice, which it can ask for what has changed inside."""
+
+    start: int
+    end: int
+    parts: Parts[AnyStr]
+
+
+class Splice(Generic[AnyStr]):
+    """A file with changes. One that lies inside another is made in what the other copies."""
+
+    def __init__(self, content: AnyStr, changes: Iterable[Change[AnyStr]]):
+        self._content: AnyStr = content
+        self._changes: list[Change[AnyStr]] = sorted(changes, key=lambda change: (change.start, change.end))
+        self._starts: list[int] = [change.start for change in self._changes]
+
+    def whole(self) -> AnyStr:
+        return self._content[:0].join(self._copied(0, len(self._content) + 1, 0))
+
+    def part(self, start: int, end: int) -> AnyStr:
+        """From `start` to `end`, with the changes inside."""
+        return self._content[:0].join(self._copied(start, end, bisect_right(self._starts, start)))
+
+    def _copied(self, start: int, end: int, first: int) -> Iterator[AnyStr]:
+        for change in self._changes[first : bisect_left(self._starts, end)]:
+            if change.start < start:
+                continue  # inside the one before
+            yield self._content[start : change.start]
+            if callable(change.parts):
+                yield change.parts(self)
+            else:
+                for part in change.parts:
+                    yield self.part(*part) if isinstance(part, tuple) else part
+            start = change.end
+        yield self._content[start:end]
+
+
+Parts = Sequence[AnyStr | Span] | Callable[[Splice[AnyStr]], AnyStr]
+
+
+@dataclass(frozen=True, slots=True)
+class Place(Generic[AnyStr]):
+    """Where segments stand in a file: usually one, several where they can only be written together."""
+
+    start: int
+    segments: Sequence[Segment]
+    changes: Callable[..., Iterable[Change[AnyStr]]]  # called with a translation of each segment
+
+    @classmethod
+    def of(cls, start: int, end: int, segment: Segment, parts: Callable[[Segment], Parts[AnyStr]]) -> Place[AnyStr]:
+        """A segment that is all of `start` to `end`; `parts` makes what its translation is written as."""
+
+        def changes(new: Segment) -> Iterable[Change[AnyStr]]:
+            return () if new.reads_as(segment) else (Change(start, end, parts(new)),)
+
+        return cls(start, (segment,), changes)
+
+
+class SplicedFile(Generic[AnyStr]):
+    """A file into which translations are spliced.
+
+    `places` goes through the file and yields its places in reading order, and changes to make along with any
+    translation (the language that a file says it is in). It is called again for writing: in between only the segments
+    are kept, as places take a multiple of their memory. `finish` makes bytes of the new content.
+    """
+
+    def __init__(
+        self,
+        data: bytes,
+        content: AnyStr,
+        name: str,
+        places: Callable[[], Iterable[Place[AnyStr] | Change[AnyStr]]],
+        finish: Callable[[AnyStr], bytes],
+    ):
+        self._data = data
+        self._content: AnyStr = content
+        self._places: Callable[[], Iterable[Place[AnyStr] | Change[AnyStr]]] = places
+        self._finish: Callable[[AnyStr], bytes] = finish
+        room = Room(len(data), name)
+        self.segments: Sequence[Segment] = [
+            room.add(segment) for place in places() if isinstance(place, Place) for segment in place.segments
+        ]
+
+    def write(self, translations: Sequence[Segment], always: bool = False) -> bytes:
+        """`always` makes the changes that go along with a translation, even if there is none."""
+        if len(translations) != len(self.segments):
+            raise ValueError(f"{len(translations)} translations for {len(self.segments)} segments")
+        changes: list[Change[AnyStr]] = []
+        along: list[Change[AnyStr]] = []
+        left = iter(translations)
+        for place in self._places():
+            if isinstance(place, Place):
+                changes += place.changes(*islice(left, len(place.segments)))
+            else:
+                along.append(place)
+        if not changes and not always:
+            return self._data
+        splice: Splice[AnyStr] = Splice(self._content, [*changes, *along])
+        return self._finish(splice.whole())
+
+
+# ---- limits ----
+
+# Each piece of a file takes a few hundred bytes of memory, however short it is. So their number is limited by the size
+# of the file: reading then takes at most 12 times that, and 64 MB (benchmarks/reading.py).
 MAX_TEXT = 1 << 26  # bytes of what is read, pictures aside: twenty long novels
 MAX_PARAGRAPH = 1_000_000  # characters
 MAX_IN_PARAGRAPH = 50_000  # marks, or elements of XML
-_ANYWAY, _BYTES = 50_000, 24  # pieces that a file of any size may have; beyond them one for so many bytes
+_ANYWAY, _BYTES = 50_000, 24  # pieces that any file may have; beyond them one for so many bytes
 
 
 class Room:
@@ -75,7 +208,6 @@ class Room:
             raise DocnmtError(f"{self._name}: {problem}\n  Split it into smaller files.")
 
     def add(self, segment: Segment) -> Segment:
-        """A segment that was read."""
         if len(segment.text) > MAX_PARAGRAPH:
             problem = f"a paragraph of more than {MAX_PARAGRAPH:,} characters: {segment.text[:40]!r}..."
             raise DocnmtError(f"{self._name}: {problem}\n  Part it into paragraphs.")
@@ -86,10 +218,10 @@ class Room:
         return segment
 
 
-# ---- Which files are read as documents with a layout, and by which module ----
+# ---- kinds ----
 
-# The module of this package that reads a kind: it has read(data, name, languages) -> FileText. `name` is the file's,
-# for errors; `languages` are those of source and target, "" where not known.
+# By a file's ending the module of this package that reads it, with read(data, name, languages) -> FileText. `name` is
+# the file's, for errors; `languages` are those of source and target, "" where not known.
 KINDS: dict[str, str] = {
     ".txt": "text",
     ".md": "markdown",
@@ -109,7 +241,7 @@ KINDS: dict[str, str] = {
     ".srt": "subtitles",
     ".vtt": "subtitles",
 }
-# Kinds that are not read, by what to do instead. As lines of text they would lose their keys, or their markup.
+# Kinds that are not read, with what to do instead. Read as lines of text they would lose their keys or markup.
 _FOREIGN = {
     ".doc .pdf .rtf .xls .xlsx .ppt .pptx .ods .odp .pages .mobi .azw3 .tex .rst .adoc .org .fb2": (
         "Save it as .docx, .odt, .html or .txt."
@@ -124,7 +256,7 @@ PACKED = ("epub", "docx", "odt")  # no text to look at on a terminal
 
 
 def kind_of(name: str) -> str:
-    """Empty for a file that is no document with a layout, but lines of sentences."""
+    """The module for a file; empty for one without a layout, which is read as lines of sentences."""
     return KINDS.get(PurePath(name).suffix.lower(), "")
 
 

@@ -5,19 +5,20 @@ from __future__ import annotations
 import html
 import re
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from itertools import accumulate, pairwise
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.lines import decoded
-from docnmt.documents.inline import Change, Splice
-from docnmt.documents.layout import columns, cut, width
-from docnmt.documents.nesting import paired, with_marks
-from docnmt.documents.segment import Mark, Room, Segment
+from docnmt.documents.inline import paired, with_marks
+from docnmt.documents.segment import Change, Mark, Place, Segment, SplicedFile
+from docnmt.text.scripts import columns, width
 from docnmt.text.sentences import split
 
-# ---- Subtitles, cue by cue: when each is shown, and what is said in it by whom ----
+# ---- cue by cue: when each is shown, and what is said in it by whom ----
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _TIME = r"(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})[.,](\d{1,3})"
@@ -67,48 +68,34 @@ class Utterance:
         return _LETTER.search(self.text) is not None
 
 
-class _Lines(Sequence[str]):
-    """The lines of a text without what ends them, by where they stand: as texts of their own they would take more room
-    than the file."""
-
-    def __init__(self, text: str):
-        self._text = text
-        self.starts, self._ends = array("q"), array("q")
-        for found in _LINE.finditer(text):
-            self.starts.append(found.start())
-            self._ends.append(found.start() + len(found[0].rstrip("\r\n")))
-
-    def __len__(self) -> int:
-        return len(self.starts)
-
-    def __getitem__(self, number: Any) -> Any:
-        return self._text[self.starts[number] : self._ends[number]]
-
-
 def read_cues(text: str, name: str) -> list[Cue]:
-    contents = _Lines(text)
+    starts = array("q", [found.start() for found in _LINE.finditer(text)])  # the lines themselves would take more room
+    starts.append(len(text))
+
+    def line(number: int) -> str:
+        return text[starts[number] : starts[number + 1]].rstrip("\r\n")
+
+    count = len(starts) - 1
     web = text.startswith("WEBVTT")
-    timings = [number for number, line in enumerate(contents) if _is_timing(line)]
-    if web:
-        timings = [number for number in timings if _begins_block(contents, number)]
-    if not any(_TIMING.match(contents[number]) for number in timings):
-        first = next((number for number, line in enumerate(contents, 1) if line.strip()), 1)
+    timings = [n for n in range(count) if _is_timing(line(n)) and (not web or _begins_block(line, n))]
+    if not any(_TIMING.match(line(number)) for number in timings):
+        first = next((number for number in range(count) if line(number).strip()), 0)
         raise DocnmtError(
-            f"{name}, line {first}: no subtitles: not one line has a timing\n"
+            f"{name}, line {first + 1}: no subtitles: not one line has a timing\n"
             "  A cue has a line such as 00:00:01,000 --> 00:00:02,500 above its text."
         )
     cues: list[Cue] = []
-    for number, last in zip(timings, [*timings[1:], len(contents)], strict=True):
-        if last < len(contents) and contents[last - 1].strip().isdecimal():
+    for number, last in pairwise([*timings, count]):
+        if last < count and line(last - 1).strip().isdecimal():
             last -= 1  # the number of the next cue
         first = number + 1
         if web:  # ends with the block; what is after it is a note, or the next cue's name
-            last = next((at for at in range(first, last) if not contents[at].strip()), last)
-        while last > first and not contents[last - 1].strip():
+            last = next((at for at in range(first, last) if not line(at).strip()), last)
+        while last > first and not line(last - 1).strip():
             last -= 1
-        start = contents.starts[first] if first < len(contents) else len(text)
-        end = contents.starts[last - 1] + len(contents[last - 1]) if last > first else start
-        timing = _TIMING.match(contents[number])
+        start = starts[first]
+        end = starts[last - 1] + len(line(last - 1)) if last > first else start
+        timing = _TIMING.match(line(number))
         before = cues[-1].end if cues else 0.0
         times = (_seconds(timing, 1), _seconds(timing, 5)) if timing else (before, before)
         cues.append(Cue(number + 1, *times, start, end))
@@ -119,11 +106,11 @@ def _is_timing(line: str) -> bool:
     return _TIMING.match(line) is not None or _SLIP.match(line) is not None
 
 
-def _begins_block(contents: Sequence[str], number: int) -> bool:
+def _begins_block(line: Callable[[int], str], number: int) -> bool:
     """Whether a timing is the first line of its block, or the second, after a name; else it is part of a note."""
-    if number == 0 or not contents[number - 1].strip():
+    if number == 0 or not line(number - 1).strip():
         return True
-    return not contents[number - 1].startswith("NOTE") and (number == 1 or not contents[number - 2].strip())
+    return not line(number - 1).startswith("NOTE") and (number == 1 or not line(number - 2).strip())
 
 
 def _seconds(timing: re.Match[str], first: int) -> float:
@@ -215,11 +202,7 @@ def _plain(raw: str) -> tuple[str, tuple[Mark, ...], Mapping[int, str]]:
     return text + raw[end:], paired(marks), entities or _NO_ENTITIES
 
 
-# ---- Subtitles (.srt ----
-
-# Subtitles (.srt, .vtt): a sentence that runs over several cues is one segment; its translation is shared out again.
-#
-# Timings, numbers, styles, notes and who speaks stay as they are.
+# ---- sentences over several cues: one segment, its translation is shared out again ----
 
 LINE = 42  # columns: what is read at a glance
 _LONGEST_RUN = 12  # cues
@@ -239,20 +222,17 @@ class Run:
     segment: Segment  # each mark's code begins with the number of its part
 
 
-class Subtitles:
-    """A file that was read. What is said in it is found once more when it is written: the segments alone are kept."""
-
+class Subtitles(SplicedFile[str]):
     def __init__(self, data: bytes, name: str, language: str):
-        self._data, self._language = data, language
-        self._text, self._encoding = decoded(data, name)
+        self._language = language
+        self._text, encoding = decoded(data, name)
         self._web = self._text.startswith("WEBVTT")
         found = re.search(r"\r\n|\r|\n", self._text)
         self._newline = found[0] if found else "\n"
         self.cues = read_cues(self._text, name)
         lasting = [bool(_ENDS_FULL.search(self._tail(cue))) for cue in self.cues if cue.text_start < cue.text_end]
         self._has_stops = sum(lasting) >= _FULL_STOPS * len(lasting)
-        room = Room(len(data), name)
-        self.segments: Sequence[Segment] = [room.add(run.segment) for run in self.runs()]
+        super().__init__(data, self._text, name, self._run_places, encoding.encoded)
 
     def runs(self) -> Iterator[Run]:
         return map(_run, self._joined())
@@ -296,13 +276,13 @@ class Subtitles:
                 return False
         return True
 
-    def write(self, translations: Sequence[Segment]) -> bytes:
-        changes: list[Change[str]] = []
-        for run, new in zip(self.runs(), translations, strict=True):
-            if not new.reads_as(run.segment):
-                texts = zip(run.parts, self._written(run, new), strict=True)
-                changes += [Change(part.start, part.end, (text,)) for part, text in texts]
-        return self._encoding.encoded(Splice(self._text, changes).whole()) if changes else self._data
+    def _run_places(self) -> Iterator[Place[str]]:
+        return (Place(run.parts[0].start, (run.segment,), partial(self._changes, run)) for run in self.runs())
+
+    def _changes(self, run: Run, new: Segment) -> Iterator[Change[str]]:
+        if not new.reads_as(run.segment):
+            for part, text in zip(run.parts, self._written(run, new), strict=True):
+                yield Change(part.start, part.end, (text,))
 
     def _written(self, run: Run, new: Segment) -> Iterator[str]:
         """What to write for each part."""
@@ -367,3 +347,51 @@ def _space(before: str, after: str) -> str:
 
 def read(data: bytes, name: str, languages: tuple[str, str]) -> Subtitles:
     return Subtitles(data, name, languages[0])
+
+
+# ---- cutting a text where it may be cut, so that the parts are as wide as wanted ----
+
+_NOT_FIRST = frozenset(",.;:!?…%)]}»”’，。、；：！？）】》」』ー々")
+_NOT_LAST = frozenset("([{«“‘（【《「『")
+# How far from the wanted place a cut may be, as a share of a part's width, to come after a mark.
+_PULL = {mark: pull for marks, pull in ((".!?…。！？", 0.3), (",;:，；：、", 0.15)) for mark in marks}
+
+
+def cut(text: str, shares: Sequence[int]) -> list[str]:
+    """As many parts as there are shares, in proportion to them, cut between words; together they are the text.
+
+    Where there are fewer words than shares the last parts are empty.
+    """
+    ends = [0, *accumulate(map(width, text))]
+    places = [at for at in range(1, len(text)) if _may_cut(text, at)]
+    total = sum(shares) or 1
+    mean = ends[-1] / len(shares)
+    cuts = [0]
+    reached, first = 0, 0
+    for number, share in enumerate(shares[:-1], 1):
+        reached += share
+        wanted = ends[-1] * reached / total
+        last = len(places) - (len(shares) - 1 - number)  # leaves a place for each cut to come
+        if first >= len(places):
+            cuts.append(len(text))
+            continue
+        candidates = places[first : max(last, first + 1)]
+        near = bisect_left(candidates, wanted, key=lambda at: ends[at])
+        window = candidates[max(0, near - 40) : near + 40]
+        best = min(window, key=lambda at: abs(ends[at] - wanted) - mean * _pull(text, at))
+        cuts.append(best)
+        first = bisect_left(places, best) + 1
+    return [text[a:b] for a, b in zip(cuts, [*cuts[1:], len(text)], strict=True)]
+
+
+def _may_cut(text: str, at: int) -> bool:
+    before, after = text[at - 1], text[at]
+    if after == " " or after in _NOT_FIRST:
+        return False
+    if before == " ":
+        return at < 2 or text[at - 2] not in _NOT_LAST
+    return before not in _NOT_LAST and (width(before) == 2 or width(after) == 2)
+
+
+def _pull(text: str, at: int) -> float:
+    return _PULL.get(text[at - 2 if at > 1 and text[at - 1] == " " else at - 1], 0.0)

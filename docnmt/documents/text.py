@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from docnmt.base.errors import DocnmtError
-from docnmt.base.lines import Encoding, decoded
-from docnmt.documents.inline import Change, Splice
-from docnmt.documents.layout import columns
-from docnmt.documents.segment import Room, Segment
-from docnmt.text.scripts import unspaced
+from docnmt.base.lines import decoded
+from docnmt.documents.segment import Place, Segment, SplicedFile
+from docnmt.text.scripts import columns, unspaced
 
 _LINE = re.compile(r"([^\r\n]*)(\r\n|\n|\r|\Z)")
 _PREFIX = re.compile(r"[\s>]*(?:[-*+•–—·#]+\s+)?")  # indentation, what mail puts before lines, the dash of an item
@@ -31,58 +30,17 @@ class _Line:
     ending: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Paragraph:
-    """A line, or the lines of a wrapped paragraph."""
-
-    start: int
-    end: int
-    text: str
-    width: int = 0  # 0: a line
-    first: int = 0  # columns before its first line
-    prefix: str = ""  # of all lines but the first
-    ending: str = "\n"
-
-    def wrapped(self, text: str) -> str:
-        if not self.width:
-            return text
-        lines = wrap(text, self.width - self.first, self.width - columns(self.prefix))
-        return f"{self.ending}{self.prefix}".join(lines)
-
-
-class PlainText:
-    """A text that was read. Its paragraphs are found once more when it is written: the segments alone are kept."""
-
-    def __init__(self, text: str, encoding: Encoding, name: str):
-        self._text, self._encoding = text, encoding
-        room = Room(len(text), name)
-        self.segments: Sequence[Segment] = [room.add(Segment(paragraph.text)) for paragraph in _paragraphs(text)]
-
-    def write(self, translations: Sequence[Segment]) -> bytes:
-        changes = [
-            Change(paragraph.start, paragraph.end, (paragraph.wrapped(new.text),))
-            for paragraph, new in zip(_paragraphs(self._text), translations, strict=True)
-            if new.text != paragraph.text
-        ]
-        return self._encoding.encoded(Splice(self._text, changes).whole())
-
-
-def read(data: bytes, name: str, languages: tuple[str, str]) -> PlainText:
+def read(data: bytes, name: str, languages: tuple[str, str]) -> SplicedFile[str]:
     text, encoding = decoded(data, name)
     if "\0" in text:
         raise DocnmtError(
             f"{name}: has zero bytes and is no plain text\n"
             "  Give the file its right ending; if it is UTF-16, save it with a byte order mark or as UTF-8."
         )
-    return PlainText(text, encoding, name)
+    return SplicedFile(data, text, name, partial(_places, text), encoding.encoded)
 
 
-def _paragraphs(text: str) -> Iterator[_Paragraph]:
-    """Those with words in them."""
-    return (paragraph for paragraph in _all_paragraphs(text) if _LETTER.search(paragraph.text))
-
-
-def _all_paragraphs(text: str) -> Iterator[_Paragraph]:
+def _places(text: str) -> Iterator[Place[str]]:
     block: list[_Line] = []
     for found in _LINE.finditer(text):
         line = found[1]
@@ -98,7 +56,7 @@ def _all_paragraphs(text: str) -> Iterator[_Paragraph]:
     yield from _in_block(block)
 
 
-def _in_block(lines: list[_Line]) -> Iterator[_Paragraph]:
+def _in_block(lines: list[_Line]) -> Iterator[Place[str]]:
     """Items of a list in a block of lines may be wrapped, too."""
     run: list[_Line] = []
     for line in lines:
@@ -109,25 +67,31 @@ def _in_block(lines: list[_Line]) -> Iterator[_Paragraph]:
     yield from _in_run(run)
 
 
-def _in_run(lines: list[_Line]) -> Iterator[_Paragraph]:
+def _in_run(lines: list[_Line]) -> Iterator[Place[str]]:
     longest = max((len(line.prefix) + len(line.text) for line in lines), default=0)
     width = max(map(_columns, lines)) if 0 < longest <= _WIDEST else 0
-    if not _is_wrapped(lines, width):
-        yield from (_Paragraph(line.start, line.end, line.text) for line in lines)
-        return
-    pieces = [lines[0].text]
-    for line in lines[1:]:
-        last = pieces[-1][-1]
-        pieces.append(("" if last in "-—" or (unspaced(last) and unspaced(line.text[0])) else " ") + line.text)
-    yield _Paragraph(
-        lines[0].start,
-        lines[-1].end,
-        "".join(pieces),
-        width,
-        columns(lines[0].prefix),
-        lines[1].prefix,
-        lines[0].ending,
-    )
+    if _is_wrapped(lines, width):
+        text = lines[0].text
+        for line in lines[1:]:
+            joins = text[-1] in "-—" or (unspaced(text[-1]) and unspaced(line.text[0]))
+            text += line.text if joins else f" {line.text}"
+        yield from _place(lines, text, width)
+    else:
+        for line in lines:
+            yield from _place([line], line.text, 0)
+
+
+def _place(lines: Sequence[_Line], text: str, width: int) -> Iterator[Place[str]]:
+    """The paragraph of these lines, which is wrapped if it has a width; none if it has no words."""
+
+    def wrapped(new: Segment) -> list[str]:
+        if not width:
+            return [new.text]
+        first, prefix = columns(lines[0].prefix), lines[1].prefix
+        return [f"{lines[0].ending}{prefix}".join(wrap(new.text, width - first, width - columns(prefix)))]
+
+    if _LETTER.search(text):
+        yield Place.of(lines[0].start, lines[-1].end, Segment(text), wrapped)
 
 
 def _is_wrapped(lines: list[_Line], width: int) -> bool:

@@ -9,16 +9,16 @@ from __future__ import annotations
 import os
 import stat
 from array import array
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
 
 from docnmt.base.errors import DocnmtError
-from docnmt.documents.marks import Links, place
-from docnmt.documents.placeholders import Bare, counts, find, in_order, put_back, take_out, without
+from docnmt.documents.marks import Links, project
+from docnmt.documents.placeholders import counts, find, in_order, put_back, take_out, without
 from docnmt.documents.segment import FileText, Mark, Room, Segment, read_document
-from docnmt.text.languages import UNSPACED, primary
+from docnmt.text.scripts import UNSPACED_LANGUAGES, primary
 from docnmt.text.sentences import split
 
 LARGEST = 256 << 20  # bytes
@@ -60,7 +60,7 @@ def translate_sentences(sentences: Mapping[Key, Sentence], machine: Machine[Key]
     texts = {key: sentence.text for key, sentence in sentences.items() if sentence.translate}
     found = machine.translate(texts) if texts else {}
     spoilt = {key: {text for text in ranked if counts(text) != counts(texts[key])} for key, ranked in found.items()}
-    bare = {key: take_out(texts[key], find(texts[key]), sentences[key].marks) for key in spoilt if spoilt[key]}
+    bare = {key: take_out(texts[key], sentences[key].marks) for key in spoilt if spoilt[key]}
     again = machine.translate({key: bare[key].text for key in bare}) if bare else {}
     drafts: dict[tuple[Key, int], Draft] = {}
     for key, sentence in sentences.items():
@@ -83,7 +83,7 @@ class Draft(NamedTuple):
 
     sentence: Sentence
     text: str  # empty: the sentence stays as it is
-    bare: Bare | None = None  # what was translated, if the model could not be trusted with the placeholders
+    bare: Segment | None = None  # what was translated, if the model could not be trusted with the placeholders
 
 
 def place_marks(
@@ -101,10 +101,10 @@ def place_marks(
             done[key] = Translated(sentence.text, sentence.marks)
             continue
         if bare:
-            text, marks = put_back(text, place(bare.text, text, bare.marks, links[key]), bare)
+            text, marks = put_back(text, project(bare.text, text, bare.marks, links[key]), bare)
         else:
-            marks = place(sentence.text, text, sentence.marks, links.get(key, ()))
-        done[key] = Translated(text, tuple(mark for _, mark in marks))
+            marks = project(sentence.text, text, sentence.marks, links.get(key, ()))
+        done[key] = Translated(text, tuple(marks))
     return done
 
 
@@ -115,27 +115,17 @@ class FileSentences:
         self.name, self.languages = name, languages
         self.file: FileText = _read(data, name, languages)
         self.sentences: list[Sentence] = []
-        # Of each segment its number of sentences; and the space after them, where there is some.
-        self._counts, self._rests = array("q"), dict[int, str]()
-        segments = self.file.segments
-        room = Room(sum(len(segment.text) for segment in segments), name)
-        for number, segment in enumerate(segments):
-            sentences, rest = sentences_of(segment, languages[0])
+        self.counts = array("q")  # of the sentences in each segment
+        room = Room(sum(len(segment.text) for segment in self.file.segments), name)
+        for segment in self.file.segments:
+            sentences = sentences_of(segment, languages[0])
             room.take(max(0, len(sentences) - 1))  # the first was counted with its segment
             self.sentences += sentences
-            self._counts.append(len(sentences))
-            if rest:
-                self._rests[number] = rest
+            self.counts.append(len(sentences))
         self.texts = [sentence.text for sentence in self.sentences]
 
     def __len__(self) -> int:
         return len(self.sentences)
-
-    @property
-    def segments(self) -> Iterator[tuple[Segment, int, str]]:
-        """Each with its number of sentences, and the space after them."""
-        for number, (segment, count) in enumerate(zip(self.file.segments, self._counts, strict=True)):
-            yield segment, count, self._rests.get(number, "")
 
     def blocks(self) -> Iterator[range]:
         for start in range(0, len(self), BLOCK):
@@ -144,9 +134,9 @@ class FileSentences:
     def write(self, translations: Iterator[Translated]) -> bytes:
         """The file with the translations of all its sentences."""
         segments, source = [], iter(self.sentences)
-        for segment, count, rest in self.segments:
+        for segment, count in zip(self.file.segments, self.counts, strict=True):
             pieces = [(next(source), next(translations)) for _ in range(count)]
-            segments.append(joined(segment, pieces, rest, self.languages))
+            segments.append(joined(segment, pieces, self.languages))
         return self.file.write(segments)
 
 
@@ -167,79 +157,65 @@ def has_words(text: str) -> bool:
     return any(map(str.isalpha, without(text)))
 
 
-def sentences_of(segment: Segment, language: str) -> tuple[list[Sentence], str]:
-    """The sentences of a segment with their marks, and the space after the last one."""
-    spans = find(segment.text)
+def sentences_of(segment: Segment, language: str) -> list[Sentence]:
+    """The sentences of a segment with their marks."""
     places: list[tuple[int, int]] = []
     at = 0
-    for piece in split(segment.text, language, spans):
-        content = piece.strip()
-        if content:
+    for piece in split(segment.text, language, find(segment.text)):
+        if content := piece.strip():
             start = at + len(piece) - len(piece.lstrip())
             places.append((start, start + len(content)))
         at += len(piece)
-    if not places:
-        return [], segment.text
     sentences, end = [], 0
-    own, between = _between(segment.marks, places)
-    for (start, stop), marks, before in zip(places, _shared_out(own, places), between, strict=True):
+    for (start, stop), (own, between) in zip(places, _shared_out(segment.marks, places), strict=True):
         text = segment.text[start:stop]
-        kept = tuple(replace(mark, at=min(max(mark.at - start, 0), stop - start)) for mark in marks)
+        marks = tuple(replace(mark, at=min(max(mark.at - start, 0), stop - start)) for mark in own)
         translate = segment.translate and has_words(text)
-        sentences.append(Sentence(text, kept, segment.text[end:start], before, translate))
+        sentences.append(Sentence(text, marks, segment.text[end:start], tuple(between), translate))
         end = stop
-    return sentences, segment.text[end:]
+    return sentences
 
 
-def _between(marks: Sequence[Mark], places: Sequence[tuple[int, int]]) -> tuple[list[Mark], list[tuple[Mark, ...]]]:
-    """The marks that belong to a sentence; and for each sentence those that stand alone in the space before it, with
-    space on both sides. One after a mark that opens there is inside of what that opens."""
-    own: list[Mark] = []
-    found: list[list[Mark]] = [[] for _ in places]
-    n, opened = 0, False
-    for mark in marks:
-        while n + 1 < len(places) and places[n + 1][0] <= mark.at:
-            n, opened = n + 1, False
-        in_space = n + 1 < len(places) and places[n][1] < mark.at
-        if in_space and not mark.pair and not opened:
-            found[n + 1].append(replace(mark, at=mark.at - places[n][1]))
-        else:
-            own.append(mark)
-            opened = opened or (in_space and bool(mark.pair) and not mark.closing)
-    return own, [tuple(each) for each in found]
+def _shared_out(
+    marks: Sequence[Mark], places: Sequence[tuple[int, int]]
+) -> Iterable[tuple[Sequence[Mark], Sequence[Mark]]]:
+    """Of each sentence its marks, and those that stand alone in the space before it.
 
-
-def _shared_out(marks: Sequence[Mark], places: Sequence[tuple[int, int]]) -> list[list[Mark]]:
-    """The marks of each sentence. Between two, what opens goes to the second, what closes to the first, what stands
-    alone to the one it touches. Never does a pair close before it opens."""
+    Between two sentences, what opens goes to the second, what closes to the first, what stands alone with space on both
+    sides to neither, unless a mark before it opens there: then it is inside of what that opens. Never does a pair close
+    before it opens.
+    """
     shares: list[list[Mark]] = [[] for _ in places]
-    opened: dict[int, int] = {}
+    spaces: list[list[Mark]] = [[] for _ in places]
+    opened: dict[int, int] = {}  # in which sentence each pair was opened
     n = last = 0
-    for mark in marks:
+    opened_here = False
+    for mark in marks if places else ():
         while n + 1 < len(places) and places[n + 1][0] <= mark.at:
-            n += 1
+            n, opened_here = n + 1, False
         # Here the mark is inside sentence n, or behind it and before the next.
+        start, end = places[n]
+        has_next, opens = n + 1 < len(places), mark.pair and not mark.closing
+        in_space = has_next and end < mark.at
+        if in_space and not mark.pair and not opened_here:
+            spaces[n + 1].append(replace(mark, at=mark.at - end))
+            continue
         at = n
-        begins, ends = mark.at <= places[n][0], mark.at >= places[n][1]
-        opens = mark.pair and not mark.closing
-        if ends and opens and n + 1 < len(places):
-            at = n + 1
-        elif begins and mark.pair and mark.closing and n > 0 and opened.get(mark.pair, n) < n:
-            at = n - 1
         if opens:
+            opened_here = opened_here or in_space
+            at = n + 1 if has_next and end <= mark.at else n
             opened[mark.pair] = at
         elif mark.pair:
-            at = max(at, opened.get(mark.pair, 0))
+            first = opened.get(mark.pair, n)
+            at = max(n - 1 if mark.at <= start and first < n else n, opened.get(mark.pair, 0))
         else:
             at = max(at, last)  # behind a mark that opens the next sentence it belongs there, too
         shares[at].append(mark)
         last = at
-    return shares
+    return zip(shares, spaces, strict=True)
 
 
-def joined(
-    segment: Segment, pieces: Sequence[tuple[Sentence, Translated]], rest: str, languages: tuple[str, str]
-) -> Segment:
+def joined(segment: Segment, pieces: Sequence[tuple[Sentence, Translated]], languages: tuple[str, str]) -> Segment:
     """The segment in the other language."""
     text: list[str] = []
     marks: list[Mark] = []
@@ -253,13 +229,13 @@ def joined(
         text += (gap, translation.text)
         length += len(gap) + len(translation.text)
         unchanged = same
-    whole = "".join([*text, rest])
+    whole = "".join(text) + segment.text[len(segment.text.rstrip()) :]
     # Marks may stand in the space between sentences: of an unchanged text they stay where they are.
     return segment if whole == segment.text or not pieces else Segment(whole, tuple(marks), segment.translate)
 
 
 def _gap(gap: str, languages: tuple[str, str]) -> str:
-    source, target = (primary(language) in UNSPACED for language in languages)
+    source, target = (primary(language) in UNSPACED_LANGUAGES for language in languages)
     if source and not target:
         return gap or " "
     if target and not source:

@@ -3,65 +3,118 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from docnmt.base.errors import DocnmtError
-from docnmt.documents.inline import Change, Passage, Piece, Place, has_letters, trim
-from docnmt.documents.outline import Outline
-from docnmt.documents.segment import FileText, Segment
-from docnmt.documents.xml import Element, Inline, Part, Text, XmlBytes, XmlText, escape, pieces_of, written
-from docnmt.text.languages import primary
+from docnmt.documents.inline import Passage, Piece, has_letters, trim
+from docnmt.documents.segment import Change, FileText, Place, Segment, Span
+from docnmt.documents.xml import Element, Inline, Outline, Part, XmlBytes, escape, pieces_of, written, xml_file
+from docnmt.text.scripts import primary
 
-# ---- Files that hold a text and its translation beside each other ----
-
-# Files that hold a text and its translation beside each other: a translation is added, the text itself stays.
-
+# All versions under one prefix: their elements have different names where they differ. Old files have no namespace.
+_NAMESPACES = {f"urn:oasis:names:tc:xliff:document:{version}": "" for version in ("1.1", "1.2", "2.0", "2.1", "2.2")}
+_UNITS = frozenset(("trans-unit", "unit"))
+_AROUND = frozenset(("g", "mrk", "pc"))
+_LINE_BREAKS = frozenset(("lb", "x-html-br", "xlf:lb"))
+_ENDINGS = {"ex": "bx", "ept": "bpt", "ec": "sc", "em": "sm"}
+_BEGINNINGS = frozenset(_ENDINGS.values())
+# A target in these states is the source once more, put there by the program that wrote the file.
+_UNTRANSLATED = frozenset(("new", "needs-translation"))
+_REVIEW = "needs-review-translation"
 _LINE_END = re.compile(r"((?<![^\S\n])[^\S\n]*+\n\s*)")  # never begun amid spaces: long runs of them cost time
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """Where a translation goes: what it replaces, what is written before and after it, what else changes with it."""
-
-    start: int
-    end: int
-    before: tuple[Part, ...]
-    after: tuple[Part, ...]
-    along: tuple[Change[bytes], ...] = ()
+def read(data: bytes, name: str, languages: tuple[str, str]) -> FileText:
+    xml = XmlBytes(data, name)
+    text = xml_file(xml, _UNITS, _Units(xml, languages).places, Outline(_NAMESPACES, added=frozenset(("target",))))
+    if xml.root is None or xml.root.name != "xliff":
+        problem = "not what its name says: no <xliff> is in it"
+        raise DocnmtError(f"{name}: {problem}\n  Export the texts as XLIFF once more.")
+    return text
 
 
-@dataclass(frozen=True, slots=True)
-class KnownPlace:
-    """A text that has its translation, or needs none. It is read for context."""
+class _Units:
+    """The units of a file, one after the other."""
 
-    start: int
-    segment: Segment
+    def __init__(self, xml: XmlBytes, languages: tuple[str, str]):
+        self._xml, self._languages = xml, languages
+        self._holders: set[Element] = set()  # the elements that tell the languages, as far as they were met
 
-    def changes(self, translation: Segment) -> Sequence[Change[bytes]]:
-        return ()
+    def places(self, unit: Element) -> Iterator[Place[bytes] | Change[bytes]]:
+        yield from self._language(unit)
+        said = (around.attributes["translate"] for around in unit.ancestors if "translate" in around.attributes)
+        if next(said, "yes") == "no":
+            return
+        if unit.name == "trans-unit":
+            target = unit.find("target")
+            untranslated = target is not None and target.attributes.get("state") in _UNTRANSLATED
+            known = unit.attributes.get("approved") == "yes" or (_is_filled(target) and not untranslated)
+            yield from self._pair(unit.find("seg-source") or unit.find("source"), target, known)
+            return
+        for segment in unit.elements:
+            if segment.name == "segment":
+                target = segment.find("target")
+                known = _is_filled(target) or segment.attributes.get("state") == "final"
+                yield from self._pair(segment.find("source"), target, known, segment)
+
+    def _language(self, unit: Element) -> Iterator[Change[bytes]]:
+        """Checks the languages that are told, and tells that of the target where that was left out: in <file
+        target-language> in version 1, <xliff trgLang> in version 2."""
+        name, attribute = ("xliff", "trgLang") if unit.name == "unit" else ("file", "target-language")
+        *_, root = unit.ancestors
+        holder = next((around for around in unit.ancestors if around.name == name), root)
+        if holder in self._holders:
+            return
+        self._holders.add(holder)
+        told, (source, target) = holder.attributes, self._languages
+        check_language(self._xml.name, told.get("source-language") or told.get("srcLang", ""), source, "source")
+        check_language(self._xml.name, told.get("target-language") or told.get("trgLang", ""), target, "target")
+        if target and not told.get(attribute):
+            yield _with_attribute(self._xml, holder, attribute, target)
+
+    def _pair(
+        self, source: Element | None, target: Element | None, known: bool, segment: Element | None = None
+    ) -> Iterator[Place[bytes] | Change[bytes]]:
+        """A source and where its translation goes; `segment` is around them in version 2."""
+        if source is None or not source.children:
+            return
+        pieces = list(with_breaks(pieces_of(source, _inline, _link)))
+        first, last = trim(pieces)
+        passage = Passage(pieces[first:last], translate=not known)
+
+        def changes(new: Segment) -> Iterator[Change[bytes]]:
+            """There always are some: a translation that equals the source is one, too."""
+            if not known:
+                text = written((*pieces[:first], *passage.pieces(new), *pieces[last:]), self._xml)
+                yield from self._filled(source, target, segment, text)
+
+        if has_letters(passage.segment.text):
+            yield Place(source.start, (passage.segment,), changes)
+        else:  # numbers and signs are the same in all languages
+            yield from changes(passage.segment)
+
+    def _filled(
+        self, source: Element, target: Element | None, segment: Element | None, text: Sequence[Part]
+    ) -> Iterator[Change[bytes]]:
+        xml = self._xml
+        if segment is not None:
+            yield _with_attribute(xml, segment, "state", "translated")
+        elif target is not None:
+            yield _with_attribute(xml, target, "state", _REVIEW)
+        if target is not None:
+            tag_end, end_tag = xml.tag_end(target), f"</{xml.tag_name(target)}>"
+            yield Change(tag_end, target.end, (xml.encode(">"), *text, xml.encode(end_tag)))
+            return
+        # With the prefix that the file uses, and on a line of its own if the source is.
+        name = xml.tag_name(source).removesuffix("seg-source").removesuffix("source") + "target"
+        tag = f"<{name}>" if segment is not None else f'<{name} state="{_REVIEW}">'
+        parts = (_space_before(source), xml.encode(tag), *text, xml.encode(f"</{name}>"))
+        yield Change(source.end, source.end, parts)
 
 
-@dataclass(frozen=True, slots=True)
-class TargetPlace:
-    """A text without its translation."""
-
-    start: int
-    passage: Passage
-    edges: tuple[Sequence[Piece], Sequence[Piece]]  # what stands before and after the words
-    slot: Slot
-    xml: XmlBytes
-
-    @property
-    def segment(self) -> Segment:
-        return self.passage.segment
-
-    def changes(self, translation: Segment) -> Sequence[Change[bytes]]:
-        """There always are some: a translation that equals the text is one, too."""
-        pieces = (*self.edges[0], *self.passage.pieces(translation), *self.edges[1])
-        slot = self.slot
-        return [Change(slot.start, slot.end, (*slot.before, *written(pieces, self.xml), *slot.after)), *slot.along]
+def _is_filled(target: Element | None) -> bool:
+    return target is not None and bool(target.text().strip() or next(target.elements, None))
 
 
 def with_breaks(pieces: Iterable[Piece]) -> Iterator[Piece]:
@@ -79,70 +132,23 @@ def with_breaks(pieces: Iterable[Piece]) -> Iterator[Piece]:
                 yield Piece(start, end, text)
 
 
-class Units:
-    """Gathers the places of a file, unit by unit."""
-
-    def __init__(self, xml: XmlBytes, inline: Callable[[Element], Inline], link: Callable[[Element], str]):
-        self.places: list[Place[bytes]] = []
-        self.edits: list[Change[bytes]] = []
-        self._xml, self._inline, self._link = xml, inline, link
-
-    def add_known(self, source: Element) -> None:
-        pieces = self._pieces(source)
-        first, last = trim(pieces)
-        passage = Passage(pieces[first:last], translate=False)
-        if has_letters(passage.segment.text):
-            self.places.append(KnownPlace(source.start, passage.segment))
-
-    def add(self, source: Element, slot: Slot) -> None:
-        pieces = self._pieces(source)
-        if not pieces:
-            return
-        first, last = trim(pieces)
-        edges = pieces[:first], pieces[last:]
-        place = TargetPlace(source.start, Passage(pieces[first:last]), edges, slot, self._xml)
-        if has_letters(place.segment.text):
-            self.places.append(place)
-        else:  # numbers and marks are the same in all languages
-            self.edits += place.changes(place.segment)
-
-    def _pieces(self, source: Element) -> list[Piece]:
-        return list(with_breaks(pieces_of(source, self._inline, self._link)))
-
-
-def space_before(element: Element) -> tuple[int, int]:
+def _space_before(element: Element) -> Span:
     """The line end and indentation that an element stands after."""
     start = element.start
     siblings = element.parent.children if element.parent else []
     for sibling in reversed(siblings[: siblings.index(element)]):
-        if not isinstance(sibling, Text) or not sibling.text.isspace():
+        if isinstance(sibling, Element) or sibling.text is None or not sibling.text.isspace():
             break
         start = sibling.start
     return start, element.start
 
 
-def with_attribute(xml: XmlBytes, element: Element, name: str, value: str) -> Change[bytes]:
+def _with_attribute(xml: XmlBytes, element: Element, name: str, value: str) -> Change[bytes]:
     """A start tag with an attribute set."""
     if found := xml.attribute(element, name):
         return Change(*found, (xml.encode(escape(value, in_quotes=True)),))
     end = xml.tag_end(element)
     return Change(end, end, (xml.encode(f' {name}="{escape(value, in_quotes=True)}"'),))
-
-
-def refilled(xml: XmlBytes, element: Element, attributes: dict[str, str]) -> Slot:
-    """A slot in place of an element's content, with attributes set in its tag."""
-    changes = [with_attribute(xml, element, name, value) for name, value in attributes.items()]
-    end_of_tag = xml.tag_end(element)
-    before = tuple(_spliced(element.start, end_of_tag, sorted(changes, key=lambda change: change.start)))
-    return Slot(element.start, element.end, (*before, xml.encode(">")), (xml.encode(f"</{xml.tag_name(element)}>"),))
-
-
-def _spliced(start: int, end: int, changes: list[Change[bytes]]) -> Iterator[Part]:
-    for change in changes:
-        yield start, change.start
-        yield from change.parts
-        start = change.end
-    yield start, end
 
 
 def check_language(name: str, told: str, wanted: str, which: str) -> None:
@@ -151,114 +157,6 @@ def check_language(name: str, told: str, wanted: str, which: str) -> None:
     if all(len(code) == 2 for code in codes) and codes[0] != codes[1]:
         problem = f"its {which} language is {told}, the translation's is {wanted}"
         raise DocnmtError(f"{name}: {problem}\n  Take a model for the file's languages, or correct them in the file.")
-
-
-# All versions under one prefix: their elements have different names where they differ. Old files have no namespace.
-_NAMESPACES = {f"urn:oasis:names:tc:xliff:document:{version}": "" for version in ("1.1", "1.2", "2.0", "2.1", "2.2")}
-_UNITS = frozenset(("trans-unit", "unit"))
-_AROUND = frozenset(("g", "mrk", "pc"))
-_LINE_BREAKS = frozenset(("lb", "x-html-br", "xlf:lb"))
-_ENDINGS = {"ex": "bx", "ept": "bpt", "ec": "sc", "em": "sm"}
-_BEGINNINGS = frozenset(_ENDINGS.values())
-# A target in these states is the source once more, put there by the program that wrote the file.
-_UNTRANSLATED = frozenset(("new", "needs-translation"))
-
-
-class _Units:
-    """The units of a file, gone through as often as needed."""
-
-    def __init__(self, xml: XmlBytes, languages: tuple[str, str]):
-        self._xml, self._languages = xml, languages
-        self._edits: list[Change[bytes]] = []
-        self._told: dict[Element, str] = {}  # the elements that tell the target language, and how they spell that
-
-    def places(self) -> Iterator[Place[bytes]]:
-        units = Units(self._xml, _inline, _link)
-        self._told = {}
-        for unit in self._xml.elements(_UNITS, _NAMESPACES):
-            holder, spelled = _language_holder(unit)
-            if holder not in self._told:
-                _check_languages(self._xml.name, holder, self._languages)
-            self._told[holder] = spelled
-            if unit.name == "unit":
-                for segment in unit.elements:
-                    if segment.name == "segment" and _is_translatable(unit):
-                        _add_segment(units, self._xml, segment)
-            elif _is_translatable(unit):
-                _add_unit(units, self._xml, unit)
-            yield from units.places
-            units.places.clear()
-        self._edits = units.edits
-
-    def edits(self) -> list[Change[bytes]]:
-        missing = (item for item in self._told.items() if self._languages[1] and not item[0].attributes.get(item[1]))
-        told = [with_attribute(self._xml, holder, spelled, self._languages[1]) for holder, spelled in missing]
-        return [*self._edits, *told]
-
-
-def read(data: bytes, name: str, languages: tuple[str, str]) -> FileText:
-    xml = XmlBytes(data, name)
-    units = _Units(xml, languages)
-    text = XmlText(xml, units.places, Outline(_NAMESPACES, added=frozenset(("target",))), units.edits)
-    if xml.root is None or xml.root.name != "xliff":
-        problem = "not what its name says: no <xliff> is in it"
-        raise DocnmtError(f"{name}: {problem}\n  Export the texts as XLIFF once more.")
-    return text
-
-
-def _language_holder(unit: Element) -> tuple[Element, str]:
-    """<file target-language> in version 1, <xliff trgLang> in version 2."""
-    name, attribute = ("xliff", "trgLang") if unit.name == "unit" else ("file", "target-language")
-    *_, root = unit.ancestors
-    return next((around for around in unit.ancestors if around.name == name), root), attribute
-
-
-def _check_languages(name: str, holder: Element, languages: tuple[str, str]) -> None:
-    told = holder.attributes
-    check_language(name, told.get("source-language") or told.get("srcLang", ""), languages[0], "source")
-    check_language(name, told.get("target-language") or told.get("trgLang", ""), languages[1], "target")
-
-
-def _is_translatable(unit: Element) -> bool:
-    said = (around.attributes["translate"] for around in unit.ancestors if "translate" in around.attributes)
-    return next(said, "yes") != "no"
-
-
-def _is_filled(target: Element | None) -> bool:
-    return target is not None and bool(target.text().strip() or next(target.elements, None))
-
-
-def _add_unit(units: Units, xml: XmlBytes, unit: Element) -> None:
-    source, target = unit.find("seg-source") or unit.find("source"), unit.find("target")
-    if source is None:
-        return
-    untranslated = target is not None and target.attributes.get("state") in _UNTRANSLATED
-    if unit.attributes.get("approved") == "yes" or (_is_filled(target) and not untranslated):
-        units.add_known(source)
-    else:
-        units.add(source, _slot(xml, source, target, {"state": "needs-review-translation"}))
-
-
-def _add_segment(units: Units, xml: XmlBytes, segment: Element) -> None:
-    source, target = segment.find("source"), segment.find("target")
-    if source is None:
-        return
-    if _is_filled(target) or segment.attributes.get("state") == "final":
-        units.add_known(source)
-    else:
-        slot = _slot(xml, source, target, {})
-        state = with_attribute(xml, segment, "state", "translated")
-        units.add(source, Slot(slot.start, slot.end, slot.before, slot.after, (state,)))
-
-
-def _slot(xml: XmlBytes, source: Element, target: Element | None, attributes: dict[str, str]) -> Slot:
-    if target is not None:
-        return refilled(xml, target, attributes)
-    # With the prefix that the file uses, and on a line of its own if the source is.
-    name = xml.tag_name(source).removesuffix("seg-source").removesuffix("source") + "target"
-    written = "".join(f' {key}="{value}"' for key, value in attributes.items())
-    before = space_before(source), xml.encode(f"<{name}{written}>")
-    return Slot(source.end, source.end, before, (xml.encode(f"</{name}>"),))
 
 
 def _inline(element: Element) -> Inline:

@@ -1,20 +1,19 @@
-"""XML files: the elements and the bytes each one stands in, the text inside them, and translations written into these
-bytes, so that all others stay as they are."""
+"""XML files: elements with the bytes each one stands in, and translations written into these bytes alone."""
 
 from __future__ import annotations
 
 import codecs
 import re
-from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 from xml.parsers import expat
 
 from docnmt.base.errors import DocnmtError
-from docnmt.documents.inline import Change, Passage, Piece, Place, Span, Splice, has_letters, trim
-from docnmt.documents.outline import Outline
-from docnmt.documents.segment import MAX_IN_PARAGRAPH, Room, Segment
+from docnmt.documents.inline import Passage, Piece, has_letters, trim
+from docnmt.documents.segment import MAX_IN_PARAGRAPH, Change, Place, Segment, Span, SplicedFile
 
 MAX_DEPTH = 250  # of elements inside each other; the deepest tables of real documents come to a few dozen
 _CHUNK = 1 << 16  # all elements that end in it are in memory at once
@@ -29,15 +28,7 @@ class Text:
     """Characters as a reader sees them; one stretch of text may come in several of these."""
 
     start: int
-    text: str
-    end: int = -1
-
-
-@dataclass(slots=True, eq=False)
-class Aside:
-    """A comment, a processing instruction or the name of an entity that nobody explains."""
-
-    start: int
+    text: str | None  # None: a comment, a processing instruction, or an entity that is declared nowhere
     end: int = -1
 
 
@@ -52,7 +43,7 @@ class Element:
     inner: int = -1
     outer: int = -1
     end: int = -1
-    children: list[Element | Text | Aside] = field(default_factory=list)
+    children: list[Element | Text] = field(default_factory=list)
 
     @property
     def elements(self) -> Iterator[Element]:
@@ -77,8 +68,21 @@ class Element:
 
     def text(self) -> str:
         """All text in it, at any depth."""
-        parts = (c.text if isinstance(c, Text) else c.text() for c in self.children if not isinstance(c, Aside))
-        return "".join(parts)
+        return "".join(child.text() if isinstance(child, Element) else child.text or "" for child in self.children)
+
+
+class _Names(dict[str, str]):
+    """From names as the parser gives them to names with the prefixes of `namespaces`. Those of other namespaces have
+    the address in braces."""
+
+    def __init__(self, namespaces: Mapping[str, str]):
+        self._prefixes = {**namespaces, _XML: "xml", "": ""}
+
+    def __missing__(self, name: str) -> str:
+        address, _, local = name.rpartition(" ")
+        prefix = self._prefixes.get(address)
+        self[name] = short = f"{{{address}}}{local}" if prefix is None else f"{prefix}:{local}" if prefix else local
+        return short
 
 
 class XmlBytes:
@@ -94,8 +98,8 @@ class XmlBytes:
     def elements(self, wanted: frozenset[str], namespaces: Mapping[str, str]) -> Iterator[Element]:
         """The outermost elements with a wanted name, each with all that is in it, in the order of the file.
 
-        `namespaces` gives the prefixes for names; elements of other namespaces have their address in braces. The
-        elements around a wanted one are known as its ancestors, without their contents.
+        `namespaces` gives the prefixes for names. The elements around a wanted one are known as its ancestors, without
+        their contents.
         """
         builder = _Builder(self.name, wanted, namespaces)
         try:
@@ -106,12 +110,12 @@ class XmlBytes:
                 yield from builder.ready
                 builder.ready.clear()
         except expat.ExpatError as error:
-            problem = f"not well-formed XML ({expat.errors.messages[error.code]})"
-            raise _bad(
-                self.name, problem, "Open it in the program that made it and save it again.", error.lineno
+            raise DocnmtError(
+                f"{self.name}, line {error.lineno}: not well-formed XML ({expat.errors.messages[error.code]})\n"
+                "  Open it in the program that made it and save it again."
             ) from error
         except (ValueError, LookupError) as error:
-            raise _bad(self.name, f"text in {self.codec}, which is not read", "Save it in UTF-8.") from error
+            raise DocnmtError(f"{self.name}: text in {self.codec}, which is not read\n  Save it in UTF-8.") from error
         builder.end(len(self.data))
         yield from builder.ready
 
@@ -125,7 +129,7 @@ class XmlBytes:
         """The name as it stands in the file, with the file's own prefix."""
         return re.split(r"[\s/>]", self.decode(element.start, element.inner)[1:], maxsplit=1)[0]
 
-    def attribute(self, element: Element, name: str) -> tuple[int, int] | None:
+    def attribute(self, element: Element, name: str) -> Span | None:
         """Where the value of an attribute stands, between its quotes. The name is as the file spells it."""
         tag = self.decode(element.start, element.inner)
         for found in _ATTRIBUTE.finditer(tag):
@@ -141,37 +145,31 @@ class XmlBytes:
         return element.start + len(self.encode(tag.removesuffix(">").removesuffix("/")))
 
 
-def _bad(name: str, problem: str, remedy: str, line: int = 0) -> DocnmtError:
-    return DocnmtError(f"{name}, line {line}: {problem}\n  {remedy}" if line else f"{name}: {problem}\n  {remedy}")
-
-
 class _Builder:
-    """Makes elements of what the parser finds: it tells where something begins, and so where the last one ended."""
+    """Makes elements of what the parser finds. The parser tells where something begins, and so where the last thing
+    ended."""
 
     def __init__(self, name: str, wanted: frozenset[str], namespaces: Mapping[str, str]):
         self.ready: list[Element] = []
         self.root: Element | None = None
-        self._name, self._wanted = name, wanted
-        self._prefixes = {**namespaces, _XML: "xml"}
-        self._names: dict[str, str] = {}
+        self._name, self._wanted, self._names = name, wanted, _Names(namespaces)
         self._around: list[Element] = []
         self._inside = 0  # how many of those around are wanted ones or in a wanted one
-        self._section: list[str] | None = None
+        self._section: list[str] | None = None  # the text of a CDATA section, which begins at the next
         self._section_start = 0
         self._nodes = 0  # in the wanted element at hand
-        self._unended: tuple[Element | Text | Aside, str] | None = None
+        self._unended: tuple[Element | Text, str] | None = None
         self.parser = parser = expat.ParserCreate(namespace_separator=" ")
         parser.StartElementHandler = self._start_tag
         parser.EndElementHandler = self._end_tag
         parser.CharacterDataHandler = self._text
-        parser.CommentHandler = self._aside
-        parser.ProcessingInstructionHandler = self._aside
-        parser.SkippedEntityHandler = self._aside
+        for handler in ("CommentHandler", "ProcessingInstructionHandler", "SkippedEntityHandler"):
+            setattr(parser, handler, lambda *_: self._text(None))
         parser.StartCdataSectionHandler = self._start_section
         parser.EndCdataSectionHandler = self._end_section
         parser.StartDoctypeDeclHandler = self._doctype
 
-    def end(self, here: int) -> None:
+    def end(self, here: int) -> int:
         """What came last ends here."""
         if self._unended:
             last, place = self._unended
@@ -179,66 +177,53 @@ class _Builder:
             if place == "end" and isinstance(last, Element) and last.name in self._wanted and not self._inside:
                 self.ready.append(last)
             self._unended = None
+        return here
 
     def _start_tag(self, name: str, attributes: dict[str, str]) -> None:
-        here = self.parser.CurrentByteIndex
-        self.end(here)
+        here = self.end(self.parser.CurrentByteIndex)
         if len(self._around) >= MAX_DEPTH:
             problem = f"elements inside each other, more than {MAX_DEPTH} deep"
-            raise _bad(self._name, problem, "No document needs as many: it is not read.", self.parser.CurrentLineNumber)
+            raise self._refused(problem, "No document needs as many: it is not read.")
         parent = self._around[-1] if self._around else None
-        named = {self._short(key): value for key, value in attributes.items()}
-        element = Element(self._short(name), named, parent, here)
+        named = {self._names[key]: value for key, value in attributes.items()}
+        element = Element(self._names[name], named, parent, here)
         self.root = self.root or element
-        if self._inside and parent:
-            self._count()
-            parent.children.append(element)
+        if self._inside:
+            self._add(element)
         self._inside += bool(self._inside) or element.name in self._wanted
         self._around.append(element)
         self._unended = element, "inner"
 
     def _end_tag(self, name: str) -> None:
-        here = self.parser.CurrentByteIndex
-        self.end(here)
+        here = self.end(self.parser.CurrentByteIndex)
         element = self._around.pop()
         element.outer = here
         self._inside -= bool(self._inside)
         self._nodes = self._nodes if self._inside else 0
         self._unended = element, "end"
 
-    def _text(self, text: str) -> None:
+    def _text(self, text: str | None) -> None:
         if self._section is not None:
-            self._section.append(text)
+            self._section.append(text or "")
             return
-        here = self.parser.CurrentByteIndex
-        self.end(here)
+        here = self.end(self.parser.CurrentByteIndex)
         if self._inside:
             self._add(Text(here, text))
 
     def _start_section(self) -> None:
-        """<![CDATA[ ... ]]>: its text cannot be parted from the signs around it."""
-        self._section, self._section_start = [], self.parser.CurrentByteIndex
-        self.end(self._section_start)
+        """<![CDATA[ ... ]]>: one text, as what is around it cannot stand without it."""
+        self._section, self._section_start = [], self.end(self.parser.CurrentByteIndex)
 
     def _end_section(self) -> None:
         if self._section is not None and self._inside:
             self._add(Text(self._section_start, "".join(self._section)))
         self._section = None
 
-    def _aside(self, *_: object) -> None:
-        here = self.parser.CurrentByteIndex
-        self.end(here)
-        if self._inside:
-            self._add(Aside(here))
-
-    def _count(self) -> None:
+    def _add(self, child: Element | Text) -> None:
         self._nodes += 1
         if self._nodes > MAX_IN_PARAGRAPH:
             problem = f"more than {MAX_IN_PARAGRAPH:,} elements in one paragraph"
-            raise _bad(self._name, problem, "Part it into paragraphs.", self.parser.CurrentLineNumber)
-
-    def _add(self, child: Text | Aside) -> None:
-        self._count()
+            raise self._refused(problem, "Part it into paragraphs.")
         self._around[-1].children.append(child)
         self._unended = child, "end"
 
@@ -246,16 +231,10 @@ class _Builder:
         # The only place for entities that grow; a DTD that is only named is never fetched.
         if internal:
             problem = "declarations in the DOCTYPE, which can be made to fill up memory"
-            raise _bad(self._name, problem, "Remove what stands there between [ and ].", self.parser.CurrentLineNumber)
+            raise self._refused(problem, "Remove what stands there between [ and ].")
 
-    def _short(self, name: str) -> str:
-        if name not in self._names:
-            address, _, local = name.rpartition(" ")
-            prefix = self._prefixes.get(address)
-            if prefix is None:
-                local = f"{{{address}}}{local}" if address else local
-            self._names[name] = f"{prefix}:{local}" if prefix else local
-        return self._names[name]
+    def _refused(self, problem: str, remedy: str) -> DocnmtError:
+        return DocnmtError(f"{self._name}, line {self.parser.CurrentLineNumber}: {problem}\n  {remedy}")
 
 
 # ---- text inside elements ----
@@ -268,7 +247,7 @@ Part = bytes | Span  # some bytes, or where they stand in the file
 
 
 def escape(text: str, in_quotes: bool = False) -> str:
-    # What XML has no way to say gets the sign for an unknown character.
+    # What XML cannot express becomes the sign for an unknown character.
     return _FORBIDDEN.sub("\ufffd", text).translate(_SPELLED_IN_QUOTES if in_quotes else _SPELLED)
 
 
@@ -289,9 +268,7 @@ def pieces_of(
     """The content of an element. `link` names those that are the two ends of a loose pair, as Piece.tied has it."""
     for child in element.children:
         if isinstance(child, Text):
-            yield Piece(child.start, child.end, child.text)
-        elif isinstance(child, Aside):
-            yield Piece(child.start, child.end, wide=True)
+            yield Piece(child.start, child.end, child.text, wide=True)
         elif (kind := inline(child)) is Inline.UNSEEN:
             # Its tags are a pair without words: a part of the content that has one of them has both.
             yield Piece(child.start, child.inner, "").tied(f"unseen {child.start}")
@@ -305,32 +282,13 @@ def pieces_of(
             yield Piece(child.start, child.end, wide=True, gap=kind is Inline.GAP).tied(link(child))
 
 
-@dataclass(frozen=True, slots=True)
-class MixedPlace:
-    """The content of an element, or a part of it."""
-
-    xml: XmlBytes
-    passage: Passage
-
-    @classmethod
-    def of(cls, pieces: Sequence[Piece], xml: XmlBytes, collapse: bool) -> MixedPlace | None:
-        """None where there are no words."""
-        first, last = trim(pieces)
-        passage = Passage(pieces[first:last], collapse)
-        return cls(xml, passage) if has_letters(passage.segment.text) else None
-
-    @property
-    def start(self) -> int:
-        return self.passage.start
-
-    @property
-    def segment(self) -> Segment:
-        return self.passage.segment
-
-    def changes(self, translation: Segment) -> Sequence[Change[bytes]]:
-        if translation.reads_as(self.segment):
-            return ()
-        return (Change(self.start, self.passage.end, written(self.passage.pieces(translation), self.xml)),)
+def text_places(xml: XmlBytes, pieces: Iterable[Piece]) -> Iterator[Place[bytes]]:
+    """The content of an element, or a part of it, as one place; none if it has no words."""
+    pieces = list(pieces)
+    first, last = trim(pieces)
+    passage = Passage(pieces[first:last], collapse=True)
+    if has_letters(passage.segment.text):
+        yield passage.place(lambda new: written(passage.pieces(new), xml))
 
 
 def written(pieces: Iterable[str | Piece], xml: XmlBytes) -> list[Part]:
@@ -341,55 +299,102 @@ def written(pieces: Iterable[str | Piece], xml: XmlBytes) -> list[Part]:
     return parts
 
 
-@dataclass(frozen=True, slots=True)
-class AttributePlace:
-    """The value of an attribute that is read as text."""
-
-    start: int
-    end: int
-    segment: Segment
-    xml: XmlBytes
-
-    @classmethod
-    def of(cls, element: Element, name: str, xml: XmlBytes) -> AttributePlace | None:
-        """None where there is no such attribute or it has no words."""
+def attribute_places(xml: XmlBytes, element: Element, *names: str) -> Iterator[Place[bytes]]:
+    """The values of those attributes that an element has and that have words."""
+    for name in names:
         found = xml.attribute(element, name)
         text = " ".join(element.attributes.get(name, "").split())
-        return cls(*found, Segment(text), xml) if found and has_letters(text) else None
-
-    def changes(self, translation: Segment) -> Sequence[Change[bytes]]:
-        if translation.text == self.segment.text:
-            return ()
-        return (Change(self.start, self.end, (self.xml.encode(escape(translation.text, in_quotes=True)),)),)
+        if found and has_letters(text):
+            yield Place.of(*found, Segment(text), lambda new: [xml.encode(escape(new.text, in_quotes=True))])
 
 
-class XmlText:
-    """An XML file that was read. Its places are found once more when it is written: until then, and for a file of any
-    size, the segments alone are kept."""
+def xml_file(
+    xml: XmlBytes,
+    wanted: frozenset[str],
+    places_in: Callable[[Element], Iterable[Place[bytes] | Change[bytes]]],
+    outline: Outline,
+) -> SplicedFile[bytes]:
+    """The file, whose places are those in the outermost `wanted` elements, which are never in memory all at once."""
+
+    def places() -> Iterator[Place[bytes] | Change[bytes]]:
+        for element in xml.elements(wanted, outline.namespaces):
+            yield from sorted(places_in(element), key=lambda place: place.start)  # a note may stand before its text
+
+    return SplicedFile(xml.data, xml.data, xml.name, places, partial(outline.checked, xml.data, name=xml.name))
+
+
+# ---- what was written, read again ----
+
+_REMEDY = "This is a fault of docnmt: nothing was written. Report it with the file, please."
+
+
+class Outline:
+    """How often each element stands where, which no translation changes but for what a kind of file says."""
 
     def __init__(
         self,
-        xml: XmlBytes,
-        places: Callable[[], Iterator[Place[bytes]]],
-        outline: Outline,
-        edits: Callable[[], Sequence[Change[bytes]]] = lambda: (),
+        namespaces: Mapping[str, str],
+        inline: Callable[[str], bool] = lambda name: False,
+        free: Callable[[str, Mapping[str, str]], bool] = lambda name, attributes: False,
+        added: frozenset[str] = frozenset(),
     ):
-        """`edits` are made along with any change; they are asked for when the places were found."""
-        self._xml, self._places, self._outline, self._edits = xml, places, outline, edits
-        room = Room(len(xml.data), xml.name)
-        starts, found = array("q"), []
-        for place in places():
-            starts.append(place.start)
-            found.append(room.add(place.segment))
-        self._order = array("q", sorted(range(len(found)), key=starts.__getitem__))  # a note may stand before its text
-        self.segments: Sequence[Segment] = [found[number] for number in self._order]
+        """`namespaces` gives the prefixes for names. `inline` elements move among the words, into each other and out
+        again. `free` ones come and go, but not what is in them; `added` ones do with all that is in them."""
+        self.namespaces, self._names = namespaces, _Names(namespaces)
+        self._inline, self._free, self._added = inline, free, added
+        # Each path as a number, by that of its parent and a name: spelt out, paths in a hostile file would fill memory.
+        self._paths: dict[tuple[int, str], int] = {}
 
-    def write(self, translations: Sequence[Segment]) -> bytes:
-        if len(translations) != len(self.segments):
-            raise ValueError(f"{len(translations)} translations for {len(self.segments)} segments")
-        new = dict(zip(self._order, translations, strict=True))
-        changes = [change for number, place in enumerate(self._places()) for change in place.changes(new[number])]
-        if not changes:
-            return self._xml.data
-        written = Splice(self._xml.data, [*changes, *self._edits()]).whole()
-        return self._outline.checked(self._xml.data, written, self._xml.name)
+    def checked(self, old: bytes, new: bytes, name: str) -> bytes:
+        """`new`, if it can stand for `old`. What was not XML before need not be XML."""
+        try:
+            before = self._counts(old)
+        except (expat.ExpatError, ValueError, LookupError):
+            return new
+        try:
+            after = self._counts(new)
+        except expat.ExpatError as error:
+            problem = f"{expat.errors.messages[error.code]} in line {error.lineno} of its translation"
+            raise DocnmtError(f"{name}: {problem}, which would be no XML\n  {_REMEDY}") from error
+        for what, changed in (("lost from", before - after), ("put into", after - before)):
+            for path in changed:
+                raise DocnmtError(f"{name}: {self._spelt(path)} would be {what} its translation\n  {_REMEDY}")
+        return new
+
+    def _counts(self, data: bytes) -> Counter[int]:
+        found: Counter[int] = Counter()
+        around = [0]  # the paths of the elements that are open, as their children see them
+        skipped = 0  # how deep in what is added
+
+        def start(raw: str, attributes: dict[str, str]) -> None:
+            nonlocal skipped
+            name, parent = self._names[raw], around[-1]
+            if skipped or name in self._added:
+                skipped += 1
+            elif self._free(name, {self._names[key]: value for key, value in attributes.items()}):
+                around.append(parent)
+            else:
+                path = self._paths.setdefault((parent, name), len(self._paths) + 1)
+                found[path] += 1
+                around.append(parent if self._inline(name) else path)
+
+        def end(raw: str) -> None:
+            nonlocal skipped
+            if skipped:
+                skipped -= 1
+            else:
+                around.pop()
+
+        parser = expat.ParserCreate(namespace_separator=" ")
+        parser.UseForeignDTD(True)  # else the name of an entity in a page without a DOCTYPE would be an error
+        parser.StartElementHandler, parser.EndElementHandler = start, end
+        parser.Parse(data, True)
+        return found
+
+    def _spelt(self, path: int) -> str:
+        keys = {number: key for key, number in self._paths.items()}
+        names: list[str] = []
+        while path:
+            path, name = keys[path]
+            names.insert(0, name)
+        return "/".join(names)

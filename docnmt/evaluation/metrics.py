@@ -16,7 +16,7 @@ import sacrebleu
 from numpy.typing import NDArray
 
 from docnmt.base.errors import DocnmtError, nearest
-from docnmt.text.languages import primary
+from docnmt.text.scripts import primary
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

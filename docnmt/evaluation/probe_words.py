@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from docnmt.base.errors import DocnmtError
-from docnmt.text.languages import primary
-from docnmt.text.scripts import CJK
+from docnmt.text.scripts import CJK, primary
 
 # ---- what is known of languages ----
 

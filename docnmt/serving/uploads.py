@@ -125,7 +125,7 @@ class LaidOut:
     def documents(self) -> list[dict[str, Any]]:
         begins = set()
         at = 0
-        for _, count, _ in self.file.segments:
+        for count in self.file.counts:
             begins.add(at)
             at += count
         sentences = [

@@ -1,11 +1,12 @@
-"""Scripts: which characters make up words, where words have no spaces between them. No other module has code points."""
+"""Languages and their scripts: which characters make up words, where words have no spaces between them, how wide they
+are. No other module has code points."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 
-from docnmt.text.languages import primary
+UNSPACED_LANGUAGES = frozenset({"zh", "ja", "th", "lo", "km", "my", "yue", "wuu"})  # no spaces between sentences
 
 # Ranges to stand inside the brackets of a pattern.
 CJK = "\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Kana, Han and its signs 々〆〇
@@ -47,6 +48,11 @@ _LATIN = re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 
 
+def primary(code: str) -> str:
+    """The language of a code, whatever region or script it adds: zh of zh-Hant_TW."""
+    return code.replace("_", "-").partition("-")[0].lower()
+
+
 def script_of(language: str) -> re.Pattern[str]:
     """A pattern of the letters that a language is written in."""
     found = (letters for languages, letters in _SCRIPTS.items() if primary(language) in languages.split())
@@ -66,3 +72,12 @@ def unspaced(character: str) -> bool:
 def in_spaced_word(character: str) -> bool:
     """A letter or digit of a script that has spaces between words; not so the empty string."""
     return character.isalnum() and not unspaced(character)
+
+
+def width(character: str) -> int:
+    """Columns on a screen; Chinese takes two."""
+    return 2 if character > "\u10ff" and unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def columns(text: str) -> int:
+    return sum(map(width, text))

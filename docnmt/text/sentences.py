@@ -14,8 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from docnmt.text.languages import primary
-from docnmt.text.scripts import EAST_ASIAN
+from docnmt.text.scripts import EAST_ASIAN, primary
 
 LONGEST = 1000  # characters of a sentence; a longer one is cut where that hurts least
 
@@ -96,11 +95,6 @@ def _ends(language: str) -> re.Pattern[str]:
     return re.compile(pattern, re.VERBOSE)
 
 
-@functools.cache
-def _words(language: str) -> Words:
-    return words_of(language)
-
-
 def _boundaries(text: str, language: str) -> list[int]:
     ends: list[int] = []
     start, letter = 0, -1  # of the sentence at hand, and where its first letter is
@@ -122,7 +116,7 @@ def _boundaries(text: str, language: str) -> list[int]:
                     continue
             else:
                 end = found.end("space")
-                if not _ends_spaced(text, found, start, end, _words(language)):
+                if not _ends_spaced(text, found, start, end, words_of(language)):
                     continue
             if end == len(text) or text[end] in _LINE:  # ends there, with the line
                 continue

@@ -1,4 +1,5 @@
-"""Pieces put together into words again, for people to read; and what a sentence is made of, however it is cut."""
+"""What models see of a sentence, and back: punctuation normalised as OPUS-MT does, pieces put together into words for
+people to read; and what a sentence is made of, however it is cut."""
 
 from __future__ import annotations
 
@@ -86,3 +87,37 @@ def _without_punctuation(run: list[Word]) -> Iterator[Word]:
     for group in (run[:before], run[before : len(run) - after], run[len(run) - after :]):
         if group:
             yield Word("".join(part.text for part in group), group[0].begin, group[-1].end, group[0].spaced)
+
+
+# ---- punctuation as OPUS-MT normalises it ----
+
+# Its models were trained on nothing else. As its scripts do, typographic and full-width marks become ASCII, whatever
+# is no printable character becomes a space, and runs of spaces one. The scripts turn a full-width 1 into a quotation
+# mark, a slip that would cost a digit: here it becomes 1.
+_BECOMES = dict(zip("，、”“∶：？《》）！（；」「～’━〈〉【】％", ',,""::?"")!(;""~\'-<>[]%', strict=True))
+_BECOMES |= {chr(0xFF10 + digit): str(digit) for digit in range(10)} | {"…": "..."}
+_STOPS = "。．"  # a full stop and one space, whatever spaces follow
+
+
+def normalise(text: str) -> tuple[str, list[int]]:
+    """The text normalised, and for each of its characters, and its end, the place in the given text."""
+    written: list[str] = []
+    places: list[int] = []
+    for place, character in enumerate(text):
+        for new in _become(character):
+            if new == " " and (not written or written[-1] == " "):
+                continue
+            written.append(new)
+            places.append(place)
+    if written and written[-1] == " ":
+        written.pop()
+        places.pop()
+    return "".join(written), [*places, len(text)]
+
+
+def _become(character: str) -> str:
+    if character in _STOPS:
+        return ". "
+    if unicodedata.category(character).startswith("C"):
+        return " "
+    return _BECOMES.get(character, character)

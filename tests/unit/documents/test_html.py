@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from docnmt.base.errors import DocnmtError
-from docnmt.documents.html import Page, read
+from docnmt.documents.html import read
 from docnmt.documents.html_tokens import VOID
-from docnmt.documents.segment import Mark, Segment
+from docnmt.documents.segment import FileText, Mark, Segment
 from tests.office_files import moved, shouted, texts
 
 PAGE = """<!DOCTYPE html>
@@ -31,7 +31,7 @@ PAGE = """<!DOCTYPE html>
 <input type=submit value=Send> <a name=top></a></BODY></HTML>"""
 
 
-def opened(text: str, name: str = "a.html", languages: tuple[str, str] = ("en", "fr")) -> Page:
+def opened(text: str, name: str = "a.html", languages: tuple[str, str] = ("en", "fr")) -> FileText:
     return read(text.encode(), name, languages)
 
 

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from docnmt.base.errors import DocnmtError
-from docnmt.documents.markdown import MarkdownText, read
+from docnmt.documents.markdown import read
 from docnmt.documents.markdown_blocks import Blocks
 from docnmt.documents.markdown_inline import Line
-from docnmt.documents.segment import Segment
+from docnmt.documents.segment import FileText, Segment
 from tests.office_files import moved, shouted, texts
 
 PAGE = """---
@@ -67,7 +67,7 @@ left = alone
 """
 
 
-def opened(text: str) -> MarkdownText:
+def opened(text: str) -> FileText:
     return read(text.encode(), "a.md", ("en", "fr"))
 
 

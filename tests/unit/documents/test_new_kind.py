@@ -12,9 +12,17 @@ import pytest
 import docnmt.decoding.excerpts
 from docnmt.decoding.files import translate_bytes
 from docnmt.documents import KINDS, read_document
-from docnmt.documents.outline import Outline
-from docnmt.documents.segment import FileText
-from docnmt.documents.xml import AttributePlace, Element, Inline, MixedPlace, XmlBytes, XmlText, pieces_of
+from docnmt.documents.segment import FileText, Place
+from docnmt.documents.xml import (
+    Element,
+    Inline,
+    Outline,
+    XmlBytes,
+    attribute_places,
+    pieces_of,
+    text_places,
+    xml_file,
+)
 from tests.fake_translator import Fake
 from tests.office_files import texts
 
@@ -26,10 +34,11 @@ _INLINE = {"r:loud": Inline.AROUND, "r:br": Inline.GAP}
 
 def read(data: bytes, name: str, languages: tuple[str, str]) -> FileText:
     xml = XmlBytes(data, name)
-    return XmlText(xml, partial(_places, xml), Outline(_NAMESPACES, frozenset(("r:loud",))))
+    outline = Outline(_NAMESPACES, inline=lambda name: name == "r:loud")
+    return xml_file(xml, frozenset(("r:step",)), partial(_places, xml), outline)
 
 
-def _places(xml: XmlBytes) -> Iterator[MixedPlace | AttributePlace]:
+def _places(xml: XmlBytes, step: Element) -> Iterator[Place[bytes]]:
     def inline(element: Element) -> Inline:
         return _INLINE.get(element.name, Inline.ALONE)
 
@@ -37,13 +46,11 @@ def _places(xml: XmlBytes) -> Iterator[MixedPlace | AttributePlace]:
         key = element.attributes.get("id")
         return {"r:from": f"time {key}", "r:to": f"/time {key}"}.get(element.name, "")
 
-    for step in xml.elements(frozenset(("r:step",)), _NAMESPACES):
-        for element in step.walk():
-            if element.name in ("r:step", "r:note"):  # a note stands in a step, and is read after it
-                if place := MixedPlace.of(list(pieces_of(element, inline, link)), xml, collapse=True):
-                    yield place
-            elif element.name == "r:picture" and (shown := AttributePlace.of(element, "alt", xml)):
-                yield shown
+    for element in step.walk():
+        if element.name in ("r:step", "r:note"):  # a note stands in a step, and is read after it
+            yield from text_places(xml, pieces_of(element, inline, link))
+        elif element.name == "r:picture":
+            yield from attribute_places(xml, element, "alt")
 
 
 # ---- what it does ----

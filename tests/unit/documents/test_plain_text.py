@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docnmt.base.errors import DocnmtError
-from docnmt.documents.layout import columns
 from docnmt.documents.segment import Segment
 from docnmt.documents.text import read, wrap
+from docnmt.text.scripts import columns
 
 NOBODY = ("", "")
 PROSE = (

@@ -18,8 +18,7 @@ from docnmt.base.errors import DocnmtError
 from docnmt.decoding.files import translate_bytes
 from docnmt.documents import read_document
 from docnmt.documents.placeholders import without
-from docnmt.documents.plural_forms import PluralForms
-from docnmt.documents.po import literal, read_entries
+from docnmt.documents.po import PluralForms, literal, read_entries
 from docnmt.documents.segment import Segment
 from tests.fake_translator import Fake, backwards
 

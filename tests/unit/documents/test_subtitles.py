@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from docnmt.base.errors import DocnmtError
 from docnmt.documents import read_document
-from docnmt.documents.layout import columns, cut
 from docnmt.documents.segment import Segment
-from docnmt.documents.subtitles import read_cues
+from docnmt.documents.subtitles import cut, read_cues
+from docnmt.text.scripts import columns
 
 SRT = """1
 00:00:01,000 --> 00:00:03,000

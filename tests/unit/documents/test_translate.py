@@ -33,15 +33,17 @@ def text(data: str, say: Callable[[str], str], languages=("fr", "en"), **setting
 
 
 def test_sentences_of_a_segment():
-    found, rest = sentences_of(Segment("  Il vient.  M. Roux part ! 12.  "), "fr")
+    segment = Segment("  Il vient.  M. Roux part ! 12.  ")
+    found = sentences_of(segment, "fr")
     assert [(s.gap, s.text, s.translate) for s in found] == [
         ("  ", "Il vient.", True),
         ("  ", "M. Roux part !", True),
         (" ", "12.", False),
     ]
-    assert rest == "  "
-    assert sentences_of(Segment("  "), "fr") == ([], "  ")
-    kept, _ = sentences_of(Segment("Déjà traduit.", translate=False), "fr")
+    other = joined(segment, [(s, Translated(s.text.upper())) for s in found], ("fr", "en"))
+    assert other.text == "  IL VIENT.  M. ROUX PART ! 12.  "
+    assert sentences_of(Segment("  "), "fr") == []
+    kept = sentences_of(Segment("Déjà traduit.", translate=False), "fr")
     assert [s.translate for s in kept] == [False]
 
 
@@ -60,12 +62,12 @@ def test_an_unchanged_segment_is_the_same(words, data):
     marks = tuple(Mark(at, str(n), *pair) for n, (at, pair) in enumerate(zip(places, pairs, strict=True)))
     segment = Segment(words, marks)
     for languages in (("fr", "en"), ("zh", "en"), ("fr", "zh")):
-        sentences, rest = sentences_of(segment, languages[0])
+        sentences = sentences_of(segment, languages[0])
         shared = [mark.code for s in sentences for mark in (*s.between, *s.marks)]
         assert sorted(shared) == sorted(mark.code for mark in marks) or not sentences
         same = [(s, Translated(s.text, s.marks)) for s in sentences]
-        assert joined(segment, same, rest, languages) == segment
-        other = joined(segment, [(s, Translated("X" + s.text, s.marks)) for s in sentences], rest, languages)
+        assert joined(segment, same, languages) == segment
+        other = joined(segment, [(s, Translated("X" + s.text, s.marks)) for s in sentences], languages)
         assert sorted(mark.code for mark in other.marks) == sorted(mark.code for mark in marks)
         assert [mark.at for mark in other.marks] == sorted(mark.at for mark in other.marks)
         opened = set()
@@ -77,10 +79,10 @@ def test_an_unchanged_segment_is_the_same(words, data):
 
 def test_a_pair_over_several_sentences():
     segment = Segment("Un deux. Trois quatre. Cinq.", (Mark(3, "<b>", 1), Mark(14, "</b>", 1, True), Mark(22, "*")))
-    sentences, rest = sentences_of(segment, "fr")
+    sentences = sentences_of(segment, "fr")
     assert [[mark.code for mark in s.marks] for s in sentences] == [["<b>"], ["</b>", "*"], []]
     done = [(s, Translated(f"{s.text}{s.text}", s.marks)) for s in sentences]
-    assert [mark.code for mark in joined(segment, done, rest, ("fr", "en")).marks] == ["<b>", "</b>", "*"]
+    assert [mark.code for mark in joined(segment, done, ("fr", "en")).marks] == ["<b>", "</b>", "*"]
 
 
 # ---- separators ----
@@ -270,13 +272,13 @@ def test_bytes_that_are_nothing_give_an_error_or_come_back(name, data):
 
 def test_a_mark_alone_between_two_sentences_keeps_its_space():
     segment = Segment("Il part.  Elle vient.", (Mark(9, "<code>"),))
-    pieces, rest = sentences_of(segment, "fr")
-    told = joined(segment, [(s, Translated(s.text.upper())) for s in pieces], rest, ("fr", "en"))
+    pieces = sentences_of(segment, "fr")
+    told = joined(segment, [(s, Translated(s.text.upper())) for s in pieces], ("fr", "en"))
     assert (told.text, told.marks) == ("IL PART.  ELLE VIENT.", (Mark(9, "<code>"),))
 
 
 def test_a_mark_inside_a_pair_that_opens_between_sentences_stays_inside():
     marks = (Mark(9, "<b>", 1), Mark(10, "<code>"), Mark(22, "</b>", 1, closing=True))
-    first, second = sentences_of(Segment("Il part.   Elle vient.", marks), "fr")[0]
+    first, second = sentences_of(Segment("Il part.   Elle vient.", marks), "fr")
     assert first.marks == () and second.between == ()
     assert [mark.code for mark in second.marks] == ["<b>", "<code>", "</b>"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import docnmt
-from docnmt.text.scripts import in_spaced_word, in_word, script_of, unspaced
+from docnmt.text.scripts import in_spaced_word, in_word, primary, script_of, unspaced
 
 PACKAGE = Path(docnmt.__file__).parent
 # From one letter beyond the Latin ones to another.
@@ -47,3 +47,10 @@ def test_what_is_in_a_word() -> None:
 )
 def test_the_script_of_a_language(language: str, letter: str) -> None:
     assert script_of(language).match(letter)
+
+
+@pytest.mark.parametrize(
+    ("code", "language"), [("fr", "fr"), ("fr-CA", "fr"), ("zh_Hant-TW", "zh"), ("PT_br", "pt"), ("", ""), ("x-y", "x")]
+)
+def test_the_language_of_a_code(code: str, language: str) -> None:
+    assert primary(code) == language
