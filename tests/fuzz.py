@@ -85,7 +85,7 @@ def read_and_write(kind: str, data: bytes) -> None:
     try:
         file.write([replace(s, text=s.text.swapcase() or "x") if s.translate else s for s in segments])
     except DocnmtError as error:
-        assert "fault of docnmt" not in str(error), error
+        assert "bug in docnmt" not in str(error), error
 
 
 def read_as_corpus(kind: str, folder: Path, data: bytes) -> None:

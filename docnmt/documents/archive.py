@@ -1,4 +1,4 @@
-"""Zip archives, as docx, odt and epub are: taken apart with limits, put together again with only what changed anew."""
+"""Zip archives, as docx, odt and epub are: unpacked within limits, and packed again with only the changed parts new."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from docnmt.documents.segment import MAX_TEXT, Segment, SplicedFile
 
 MAX_ENTRIES = 20_000
 MAX_UNPACKED = 1 << 29
-# Text packs to a tenth or so, tables to a hundredth at best; what packs better was made to burst. Small archives may
-# pack as they like.
+# Text shrinks to about a tenth, tables to a hundredth at best; anything that shrinks more is a zip bomb. Archives that
+# are small unpacked may shrink as they like.
 MAX_RATIO = 200
 FREE_UNPACKED = 1 << 22
 
-_ENTRY = b"PK\x01\x02"  # how the directory at the end of an archive begins each of its entries
+_ENTRY = b"PK\x01\x02"  # starts each entry of the directory at the end of an archive
 _ENCRYPTED = 0x1
 _UTF8 = 0x800
-# What Python's reader raises where the bytes make no sense.
+# What zipfile raises for bytes that make no sense.
 _BROKEN = (
     zipfile.BadZipFile,
     zlib.error,
@@ -41,14 +41,14 @@ _OUTSIDE = re.compile(r"^[/\\]|^[A-Za-z]:|(^|[/\\])\.\.([/\\]|$)|[\x00-\x1f]")
 
 
 class Archive(Mapping[str, bytes]):
-    """The files in an archive, in its order, each unpacked when it is asked for."""
+    """The files in an archive, in its order, each unpacked on access."""
 
     def __init__(self, data: bytes, name: str):
         self._data, self._name = data, name
         self.unpacked = 0  # bytes, so far
-        # Counted before the directory is read, as a long one takes time and memory by itself.
+        # Counted before zipfile reads the directory: a long one alone takes time and memory.
         if data.count(_ENTRY) > MAX_ENTRIES:
-            raise DocnmtError(f"{name}: more than {MAX_ENTRIES:,} entries in the archive\n  No document has as many.")
+            raise DocnmtError(f"{name}: more than {MAX_ENTRIES:,} entries in the archive\n  No document has so many.")
         with self._open() as archive:
             entries = archive.infolist()
             _check(entries, len(data), name)
@@ -80,28 +80,28 @@ class Archive(Mapping[str, bytes]):
         except DocnmtError:
             raise
         except _BROKEN as error:
-            problem = "is broken" if self._data.startswith(b"PK") else "is not what its name says: no zip archive"
+            problem = "is broken" if self._data.startswith(b"PK") else "is not a zip archive, although its name says so"
             remedy = "Open it in the program that made it and save it again."
             raise DocnmtError(f"{self._name}: the file {problem} ({error})\n  {remedy}") from error
 
 
 def _check(entries: list[zipfile.ZipInfo], packed: int, name: str) -> None:
     names = [entry.filename for entry in entries]
-    # The reader never unpacks more than the directory tells, so its numbers can be trusted here.
+    # zipfile never unpacks more than the directory says, so its numbers can be trusted here.
     unpacked = sum(entry.file_size for entry in entries)
     if unpacked > MAX_UNPACKED or unpacked > max(FREE_UNPACKED, MAX_RATIO * packed):
         problem = f"{packed:,} bytes that would unpack to {unpacked:,}"
-        raise DocnmtError(f"{name}: {problem}\n  Such an archive is made to fill up memory: it is not read.")
+        raise DocnmtError(f"{name}: {problem}\n  Such an archive was made to fill up memory: it is not read.")
     for entry in entries:
-        # The name as it stands in the archive: the reader cuts it at a zero byte.
+        # The name as it is in the archive: zipfile cuts it at a zero byte.
         if _OUTSIDE.search(entry.orig_filename):
             problem = f"an entry with the name {entry.orig_filename!r}, which leaves the archive's folder"
-            raise DocnmtError(f"{name}: {problem}\n  Such an archive is made to do harm: it is not read.")
+            raise DocnmtError(f"{name}: {problem}\n  Such an archive was made to do harm: it is not read.")
         if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            problem = f"{entry.filename} in it is packed in a way that documents are not"
+            problem = f"{entry.filename} is compressed in a way that documents never are"
             raise DocnmtError(f"{name}: {problem}\n  Open it in the program that made it and save it again.")
         if entry.flag_bits & _ENCRYPTED:
-            problem = f"{entry.filename} in it is encrypted"
+            problem = f"{entry.filename} is encrypted"
             raise DocnmtError(f"{name}: {problem}\n  Save the document without a password, then translate it.")
     if len(set(names)) != len(names):
         [(twice, _)] = Counter(names).most_common(1)
@@ -110,7 +110,7 @@ def _check(entries: list[zipfile.ZipInfo], packed: int, name: str) -> None:
 
 
 def write_zip(original: bytes, changed: Mapping[str, bytes]) -> bytes:
-    """The archive with other contents for some of its files; all else is copied as it is packed.
+    """The archive with other contents for some of its files; the others are copied as they are, packed.
 
     Order, compression, time and attributes of the entries stay. An archive in which nothing changes stays as it is.
     """
@@ -137,7 +137,7 @@ def write_zip(original: bytes, changed: Mapping[str, bytes]) -> bytes:
 
 
 def _slices(archive: zipfile.ZipFile) -> dict[int, tuple[int, int]]:
-    """Where each entry lies: from its header to the next one's, so whatever stands behind its data goes with it."""
+    """Where each entry lies: from its header to the next one's, so that whatever follows its data goes with it."""
     starts = sorted({entry.header_offset for entry in archive.infolist()})
     return {start: (start, end) for start, end in zip(starts, [*starts[1:], archive.start_dir], strict=True)}
 

@@ -1,4 +1,4 @@
-"""Books in EPUB: the pages in the order in which they are read, then the tables of contents; the title first."""
+"""EPUB books: the title, the pages in reading order, then the tables of contents."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from docnmt.documents.segment import Change, Place, SplicedFile
 
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
-# Fonts that cannot be taken out of the book; its text is as it is.
+# These only keep fonts from being copied; the text of the book is in the clear.
 _OBFUSCATIONS = names("http://www.idpf.org/2008/embedding http://ns.adobe.com/pdf/enc#RC")
 _PAGES = names("application/xhtml+xml text/html text/x-oeb1-document")
 _NCX = "application/x-dtbncx+xml"
@@ -35,7 +35,7 @@ class _Item:
 def read(data: bytes, name: str, languages: tuple[str, str]) -> PackageText:
     files = Archive(data, name)
     if _CONTAINER not in files:
-        raise DocnmtError(f"{name}: not an EPUB book: {_CONTAINER} is missing in it\n  Give the file its right name.")
+        raise DocnmtError(f"{name}: not an EPUB book: {_CONTAINER} is missing\n  Give the file its proper name.")
     _refuse_encrypted(files, name)
     package = _package_path(files, name)
     opened = _List(files[package], f"{name}: {package}")
@@ -46,7 +46,7 @@ def read(data: bytes, name: str, languages: tuple[str, str]) -> PackageText:
         if item.path in parts:
             continue
         if item.path not in files:
-            problem = f"{item.path} is listed in it, but missing"
+            problem = f"{item.path} is listed in the book, but missing"
             raise DocnmtError(f"{name}: {problem}\n  Open the book in an editor for EPUB and save it again.")
         place = f"{name}: {item.path}"
         if item.kind == _NCX:
@@ -105,7 +105,7 @@ def _package_path(files: Mapping[str, bytes], name: str) -> str:
     path = next((found["full-path"] for _, found in roots if "full-path" in found), "")
     if path not in files:
         raise DocnmtError(
-            f"{name}: the book's list of contents is missing: {path or 'no name is given'}\n  The file is broken."
+            f"{name}: the book's package file is missing: {path or 'it is not named'}\n  The file is broken."
         )
     return path
 

@@ -84,9 +84,9 @@ class Reader:
     ):
         self._text, self._name, self._xml = text, name, xml
         self._encoding, self._languages = encoding, languages
-        self._hard_space = "\xa0"  # as the page spells it
-        self._pieces: list[Piece] = []  # of the line that is being read
-        self._later: list[Place[str]] = []  # the attributes in the line, which are read after it
+        self._hard_space = "\xa0"  # or however the page spells it
+        self._pieces: list[Piece] = []  # of the current line
+        self._later: list[Place[str]] = []  # the attributes in the line, which come after it
 
     def read(self, start: int, end: int) -> Iterator[Place[str] | Change[str]]:
         if hard_space := _HARD_SPACE.search(self._text, start, end):
@@ -138,7 +138,7 @@ class Reader:
         self._pieces += plain(self._text, start, end)
 
     def _leave_alone(self, token: Token, end: int, read: dict[str, Attribute]) -> Iterator[Place[str]]:
-        """An element that nobody translates; what its tag says may be translated all the same."""
+        """An element that is not translated; attributes of its tag may be, all the same."""
         places = [] if _says_no(read) else self._attribute_places(token, read)
         if token.name in BLOCKS:
             yield from self._end_line(*places)
@@ -147,7 +147,7 @@ class Reader:
             self._pieces.append(Piece(token.start, end, wide=token.name not in ("rt", "rp")))
 
     def _is_note(self, found: Tokens, first: int, last: int) -> bool:
-        """Whether this is the number of a note, or a number put higher or lower: no words."""
+        """Whether this is the number of a note, or a number in super- or subscript: no words."""
         inside = [found[number] for number in range(first, last + 1)] if 1 < last - first < 12 else []
         if not inside or any(token.name in BLOCKS for token in inside):
             return False
@@ -163,7 +163,7 @@ class Reader:
             yield from self._end_line(*places)
             return
         if token.name == "br" and self._follows_break():
-            yield from self._end_line()  # an empty line parts paragraphs
+            yield from self._end_line()  # an empty line separates paragraphs
         self._later += places
         wide, breaks = token.name in _WIDE, token.name == "br"
         self._pieces.append(Piece(token.start, token.end, pair=pair, wide=wide, breaks=breaks))
@@ -178,13 +178,13 @@ class Reader:
         """`places` come after it."""
         if len(self._pieces) > 2 * MAX_IN_PARAGRAPH:
             where = f"{self._name}, line {line_of(self._text, self._pieces[0].start)}"
-            raise DocnmtError(f"{where}: more than {MAX_IN_PARAGRAPH:,} tags in one paragraph\n  Part it into several.")
+            raise DocnmtError(f"{where}: more than {MAX_IN_PARAGRAPH:,} tags in one paragraph\n  Split it.")
         passage = passage_of(self._text, self._pieces)
         line = [passage.place(partial(self._written, passage))] if passage else []
         for place in (*line, *self._later, *places):
             if _SURROGATE.search(place.segments[0].text):
                 where = f"{self._name}, line {line_of(self._text, place.start)}"
-                problem = f"bytes that are no {self._encoding.upper()}"
+                problem = f"bytes that are not {self._encoding.upper()}"
                 raise DocnmtError(f"{where}: {problem}\n  Save the page as UTF-8.")
             yield place
         self._pieces, self._later = [], []
@@ -215,7 +215,7 @@ class Reader:
         return text.encode(self._encoding, "xmlcharrefreplace").decode(self._encoding)
 
     def _language_changes(self, token: Token, read: dict[str, Attribute]) -> Iterator[Change[str]]:
-        """What says that the page, or a part of it, is in the source language says the target language."""
+        """Makes what says that the page, or a part of it, is in the source language say the target language."""
         source, target = (language.replace("_", "-") for language in self._languages)
         if not target:
             return
@@ -237,13 +237,13 @@ def _says_no(read: dict[str, Attribute]) -> bool:
 
 
 def _read_attributes(name: str, read: dict[str, Attribute]) -> list[Attribute]:
-    """The attributes of a tag that somebody reads."""
+    """The attributes of a tag that are shown to a reader."""
     names: tuple[str, ...] = _READ_ATTRIBUTES
     if name == "meta":
         about = next((read[key].value.lower() for key in ("name", "property") if key in read), "")
         names = ("content",) if about in _READ_METAS else ()
     elif name in ("link", "style", "script", "param"):
-        names = ()  # there a title is a name
+        names = ()  # their titles are names
     elif name in ("option", "optgroup", "track"):
         names = (*names, "label")
     elif name == "input" and "type" in read and read["type"].value.lower() in ("submit", "button", "reset"):

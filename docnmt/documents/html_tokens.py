@@ -1,4 +1,4 @@
-"""The tags and texts of an HTML page, each with its place, as a browser tells them apart; where elements end."""
+"""The tags and texts of an HTML page with their places, as a browser would find them, and where elements end."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ _KINDS = ("text", "cdata", "open", "close", "raw", "other")
 
 
 class Tokens:
-    """The tokens of a page in little room: there may be one for every three bytes."""
+    """The tokens of a page, in little memory: there may be one for every three bytes."""
 
     def __init__(self, found: Iterable[Token], start: int = 0):
         self._kinds, self._ends, self._names = bytearray(), array("q", [start]), list[str]()
@@ -95,14 +95,14 @@ class Attribute(NamedTuple):
     start: int
     end: int
     quote: str
-    value: str  # as it is spelt, without quotes
+    value: str  # as written, without quotes
 
 
 def decode(data: bytes, name: str) -> tuple[bytes, str, str]:
-    """Byte order mark, text and encoding of a page. Bytes that make no sense stay in it as lone surrogates."""
+    """Byte order mark, text and encoding of a page. Bytes that cannot be decoded stay in it as lone surrogates."""
     for magic, kind in _OTHER_KINDS:
         if data.startswith(magic):
-            raise DocnmtError(f"{name}: not an HTML page but {kind}\n  Give the file the name that it should have.")
+            raise DocnmtError(f"{name}: not an HTML page but {kind}\n  Give the file its proper name.")
     for mark, encoding in _BOMS:
         if data.startswith(mark):
             return mark, _decoded(data[len(mark) :], encoding, name), encoding
@@ -124,9 +124,9 @@ def _decoded(data: bytes, encoding: str, name: str) -> str:
     except UnicodeDecodeError as error:
         raise DocnmtError(f"{name}: broken {encoding.upper()} ({error})\n  Save the page as UTF-8.") from error
     if "\0" in text:
-        raise DocnmtError(f"{name}: not an HTML page: it has zero bytes in it\n  Give the file its right name.")
+        raise DocnmtError(f"{name}: not an HTML page: it has zero bytes\n  Give the file its proper name.")
     if text.encode(encoding, "surrogateescape") != data:
-        raise DocnmtError(f"{name}: not {encoding.upper()} as it says\n  Save the page as UTF-8.")
+        raise DocnmtError(f"{name}: not {encoding.upper()}, although it says so\n  Save the page as UTF-8.")
     return text
 
 
@@ -135,7 +135,7 @@ def line_of(text: str, position: int) -> int:
 
 
 def attributes(text: str, tag: Token) -> dict[str, Attribute]:
-    """The attributes of a tag by their names in lower case; of two with one name the first counts."""
+    """The attributes of a tag by their names in lower case; the first of two with the same name counts."""
     found: dict[str, Attribute] = {}
     name = _TAG_NAME.match(text, tag.start)
     assert name
@@ -213,7 +213,7 @@ def _declaration_at(text: str, start: int, end: int, name: str) -> Token:
         close = _after(text, "]", start, end)
         if "<!entity" in text[start:close].lower():
             line = line_of(text, start)
-            raise DocnmtError(f"{name}, line {line}: entities of its own\n  Replace them by what they stand for.")
+            raise DocnmtError(f"{name}, line {line}: it declares entities\n  Replace them with what they stand for.")
         close = _after(text, ">", close, end)
     return Token("other", start, close)
 
@@ -236,7 +236,7 @@ BLOCKS = names(
 _NOT_IN_P = BLOCKS - names(
     "base button iframe label link meta noscript option optgroup script select style template textarea title"
 )
-# Of the elements that need no closing tag: by which ones they are ended, and which ones keep these apart.
+# For elements whose closing tag may be left out: which open ones they end, and across which elements they do not.
 _LISTS = names("ul ol menu dir table")
 _TABLE = frozenset({"table"})
 _ENDED_BY: dict[str, tuple[tuple[str, ...], frozenset[str]]] = {
@@ -255,7 +255,7 @@ _ENDED_BY: dict[str, tuple[tuple[str, ...], frozenset[str]]] = {
 
 
 class _Open:
-    """The elements that are open. Every question about them takes the same time, however deep they are."""
+    """The open elements. Every question about them is answered in constant time, however deep they are."""
 
     def __init__(self, ends: array[int]) -> None:
         self._ends = ends
@@ -270,7 +270,7 @@ class _Open:
         self._stack.append((name, token))
 
     def depth(self, *names: str) -> int:
-        """Of the innermost open element with one of these names, -1 if there is none."""
+        """The depth of the innermost open element with one of these names; -1 if there is none."""
         return max((depths[-1] for name in names if (depths := self._depths[name])), default=-1)
 
     def below_block(self, depth: int) -> bool:
@@ -293,8 +293,9 @@ class _Open:
 
 
 def match(tokens: Tokens, xml: bool) -> tuple[array[int], array[int]]:
-    """By the number of each opening tag that of the token after its element. And of each tag with a partner: of an
-    opening one the number of the closing one, of a closing one the opening one's and 1 more; 0 of one that has none."""
+    """Two arrays by the number of a tag. The first has, for an opening tag, the number of the token after its element.
+    The second has a tag's partner: for an opening one the number of the closing one, for a closing one that of the
+    opening one plus 1; 0 for a tag without a partner."""
     ends, partners = (array("q", bytes(8 * len(tokens))) for _ in range(2))
     elements = _Open(ends)
     for number, token in enumerate(tokens):

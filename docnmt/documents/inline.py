@@ -1,7 +1,7 @@
-"""A paragraph of text and markup as a segment, its translation as text and markup again, and that put into the file.
+"""The inline model of all kinds: a paragraph of text and markup as a segment, its translation as text and markup.
 
 A kind of file cuts its paragraphs into pieces: text as a reader sees it, and markup, each with the place where it
-stands. Places count characters of a file that is read as text, bytes of one that is read as XML: nothing here asks.
+is. Places are characters or bytes: nothing here depends on which.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import AnyStr, Self
 from docnmt.documents.segment import Mark, Parts, Place, Segment, partners
 from docnmt.text.scripts import in_spaced_word
 
-# What templates and static sites put between words: marks.
+# What templates and static sites put between words.
 TEMPLATE = re.compile(r"\{\{[^{}]{0,300}\}\}|\{%[^%]{0,300}%\}|<%[^%]{0,300}%>")
-# Text, but not to be translated, nor to be taken for markup.
+# Text, but neither to be translated nor to be taken for markup.
 ADDRESS = re.compile(
     r"(?:https?://|ftp://|www\.|mailto:)(?:[^\s<>\"'`\\|*\[\](){}]|\([^\s<>()]{0,200}\))+(?<![.,:;!?_~])"
 )
@@ -33,34 +33,34 @@ def has_letters(text: str) -> bool:
 
 
 def is_readable(text: str) -> bool:
-    """Whether there is something to translate beside addresses."""
+    """Whether there is anything to translate besides addresses."""
     return bool(_LETTER.search(_MAIL.sub("", ADDRESS.sub("", text))))
 
 
 def collapsed(text: str) -> str:
-    """With one space where a reader sees one."""
+    """With single spaces, as a reader sees them."""
     return _SPACES.sub(" ", text)
 
 
 # ---- pieces ----
 
-_SOFT_HYPHEN = "\xad"  # shows where a word of this language may be parted: no reader sees it
+_SOFT_HYPHEN = "\xad"  # where a word may be hyphenated: not visible, and of no use in another language
 
 
 @dataclass(slots=True, eq=False)
 class Piece:
-    """Text that is read as such, or markup, which becomes a mark."""
+    """Text, or markup that becomes a mark."""
 
     start: int
     end: int
     text: str | None = None  # None: markup
-    code: str = ""  # of markup: what to write, if not simply what stands there
-    pair: int | str = 0  # the two of a pair have the same name; without its partner a piece stands alone
+    code: str = ""  # of markup: what to write, if not just what is there
+    pair: int | str = 0  # shared by the two of a pair; a piece without its partner stands alone
     closing: bool = False
-    loose: bool = False  # of a pair that may cross others: a bookmark's begin and end
-    wide: bool = False  # seen in the line like a word: a picture, code
-    breaks: bool = False  # ends the line: words on its two sides are two words
-    gap: bool = False  # the same, and the space that it stands for is not written beside it: a tab
+    loose: bool = False  # of a pair that may cross others: the ends of a bookmark
+    wide: bool = False  # takes up space in the line like a word: a picture, code
+    breaks: bool = False  # ends the line: the words on its two sides are separate
+    gap: bool = False  # the same, and it is written in place of the space that it reads as: a tab
 
     def tied(self, link: str) -> Self:
         """Made one of a loose pair; the link is their name, with a slash before it for the second one, or empty."""
@@ -70,8 +70,8 @@ class Piece:
 
 
 def plain(text: str, start: int, end: int) -> Iterator[Piece]:
-    """Text that is spelt as it is read. The spaces around it are pieces of their own: at the ends of a paragraph they
-    stay as they are."""
+    """Text that is written as it reads. The spaces around it are pieces of their own, so that those at the ends of a
+    paragraph are not touched."""
     content = text[start:end]
     first, last = end - len(content.lstrip()), start + len(content.rstrip())
     bounds = (start, first, last, end) if first < last else (start, end)
@@ -104,7 +104,7 @@ def folded(text: str, pieces: Sequence[Piece]) -> list[Piece]:
 
 
 def trim(pieces: Sequence[Piece]) -> tuple[int, int]:
-    """The smallest part with all text in it and both halves of its pairs: other marks have no word to stay with."""
+    """The smallest range with all the text and both halves of its pairs: marks outside have no word to go with."""
     filled = [n for n, piece in enumerate(pieces) if piece.text and not piece.text.isspace()]
     if not filled:
         return 0, 0
@@ -132,7 +132,7 @@ class Passage:
         """`collapse` makes one space of many, also where bold begins or ends between them."""
         self.all = pieces
         self.lead = ""  # the space around the text
-        self._stands_for_space: set[str] = set()  # the marks for which the text has a space that was not there
+        self._stands_for_space: set[str] = set()  # the marks that read as a space in the text
         self._loose: set[int] = set()
         pairs = partners(pieces)
         marks: list[Mark] = []
@@ -169,7 +169,7 @@ class Passage:
         self._trail = whole[len(text) :]
         held = tuple(replace(mark, at=min(mark.at, len(text))) for mark in marks)
         self.segment = Segment(text, held, translate)
-        # The marks that are seen like words but touched none, and where they stood.
+        # The marks that are seen like words but did not touch any, and where they were.
         seen = [m for m in held if not m.pair and self._piece(m).wide and not self._piece(m).gap]
         self._free = {mark.code: mark.at for mark in seen if not _touches(text, mark.at)}
 
@@ -187,12 +187,12 @@ class Passage:
     def pieces(
         self, translation: Segment, is_link: Callable[[Piece], bool] = lambda piece: False
     ) -> Iterator[str | Piece]:
-        """The translation's text and marks in the order in which to write them; no link stands in another link."""
+        """The text and marks of a translation in the order in which to write them, with no link inside another link."""
         marks = nested(translation.marks, self._loose, lambda mark: is_link(self._piece(mark)))
         return (part if isinstance(part, str) else self._piece(part) for part in self._spaced(translation, marks))
 
     def marked(self, translation: Segment, code: Callable[[Piece], str]) -> tuple[str, list[Mark]]:
-        """The same as a text and marks with codes to write."""
+        """The same as a text, and marks with the codes to write."""
         text, marks = "", []
         for part in self._spaced(translation, nested(translation.marks, self._loose)):
             if isinstance(part, str):
@@ -205,7 +205,7 @@ class Passage:
         return self.all[int(mark.code)]
 
     def _spaced(self, translation: Segment, marks: Sequence[Mark]) -> Iterator[str | Mark]:
-        """Text and marks, with the spaces that are written, and without those that a mark stands for."""
+        """Text and marks, with the spaces that have to be added and without those that a mark stands for."""
         self._check(translation.marks)
         text, here = self.lead + translation.text + self._trail, 0
         places = [self._place(mark.at, translation.text) for mark in marks]
@@ -235,19 +235,19 @@ class Passage:
                 raise ValueError(f"{problem}: {mark} in the translation of {self.segment}")
 
     def _place(self, at: int, text: str) -> int:
-        """The space around the text is inside of the marks around it."""
+        """The space around the text goes inside the marks around it."""
         if at >= len(text):
             return len(self.lead) + len(text) + len(self._trail)
         return at + len(self.lead) if at > 0 else 0
 
     def _missing_spaces(self, text: str, marks: Sequence[Mark], places: Sequence[int]) -> tuple[set[int], set[int]]:
-        """Before and after which marks: what is seen like a word and did not touch the words around it does not touch
-        others now, nor do two that were apart touch each other."""
+        """Before and after which marks: one that is seen like a word and did not touch the words around it must not
+        touch others now, nor must two that were apart touch each other."""
         before: set[int] = set()
         after: set[int] = set()
         for at, group in groupby(range(len(marks)), key=lambda n: places[n]):
             numbers = list(group)
-            # A break keeps apart what stands on its two sides.
+            # A break separates what is on its two sides anyway.
             for breaks, lines in groupby(numbers, key=lambda n: self._piece(marks[n]).gap):
                 line = list(lines)
                 free = [n for n in line if marks[n].code in self._free]
@@ -271,18 +271,18 @@ def _touches(text: str, at: int) -> bool:
 
 
 def passage_of(text: str, pieces: Sequence[Piece]) -> Passage | None:
-    """What is read of these pieces of `text`, without the markup and space around it; None if that is nothing."""
+    """What a reader sees of these pieces of `text`, without the markup and space around it; None if that is nothing."""
     pieces = folded(text, pieces)
     first, last = trim(pieces)
     passage = Passage(pieces[first:last], collapse=True)
-    passage.lead = passage.lead.lstrip(" ")  # where a line begins nobody sees it
+    passage.lead = passage.lead.lstrip(" ")  # it is not visible at the start of a line
     return passage if is_readable(passage.segment.text) else None
 
 
 # ---- the order of marks ----
 
 _TAG_NAME = re.compile(r"</?([A-Za-z0-9][\w:-]*)")
-_FURTHEST = 100  # tags to look back for a partner: else a string of nothing but opening tags would take long
+_FURTHEST = 100  # how many tags to look back for a partner: a string of only opening tags would take long
 
 
 def paired(marks: Iterable[Mark]) -> tuple[Mark, ...]:
@@ -301,7 +301,7 @@ def paired(marks: Iterable[Mark]) -> tuple[Mark, ...]:
         at = next((at for at in nearest if waiting[at][0] == name[1]), None)
         if at is not None:
             opening = waiting[at][1]
-            del waiting[at:]  # what was opened inside and not closed stands alone
+            del waiting[at:]  # tags opened inside and never closed stand alone
             pairs += 1
             found[opening] = replace(found[opening], pair=pairs)
             found[position] = replace(mark, pair=pairs, closing=True)
@@ -309,7 +309,7 @@ def paired(marks: Iterable[Mark]) -> tuple[Mark, ...]:
 
 
 def with_marks(text: str, marks: Iterable[Mark], spelt: Callable[[str], str]) -> str:
-    """The text as `spelt` writes it, with every mark's code at its place."""
+    """The text as `spelt` writes it, with the code of every mark in its place."""
     parts: list[str] = []
     start = 0
     for mark in nested(marks):
@@ -336,7 +336,7 @@ def nested(
     opened: list[int] = []
     closed: set[int] = set()
     link = 0  # the open pair that is a link
-    waiting: list[Mark] = []  # links that stand alone, for after the open one
+    waiting: list[Mark] = []  # links that stand alone, to write after the open one
 
     def close(until: int, at: int) -> None:
         nonlocal link

@@ -1,8 +1,8 @@
-"""JSON files of strings, as programs keep their translations in: every string that is a value is text, keys are not.
+"""JSON files of strings, in which programs keep their translations: all values that are strings are text, keys are not.
 
 Of Chrome's and FormatJS' layout (`{"key": {"message": "...", "description": "..."}}`) only the message is text; in ARB
 files nothing under keys that begin with @ is. A message with choices of ICU, `{n, plural, one {# letter} other {#
-letters}}`, stays as it is and is read as context: a piece of a sentence cannot be translated alone.
+letters}}`, stays as it is and is only read as context: pieces of a sentence cannot be translated alone.
 """
 
 from __future__ import annotations
@@ -35,24 +35,24 @@ def read(data: bytes, name: str, languages: tuple[str, str]) -> SplicedFile[str]
 
 def _parsed(text: str, name: str) -> Any:
     most = _FEW + len(text) // _BYTES
-    if text.count("{") + text.count("[") > most:  # in strings, perhaps
+    if text.count("{") + text.count("[") > most:  # perhaps in strings
         brackets = sum(token[2] in ("{", "[") for token in _TOKEN.finditer(text))
         if brackets > most:
             problem = "objects nested too deep, or nearly nothing but brackets"
-            raise DocnmtError(f"{name}: {problem}\n  This is no file of strings.")
+            raise DocnmtError(f"{name}: {problem}\n  This is not a file of strings.")
     try:
-        return json.loads(text, parse_int=lambda digits: None)  # nobody reads them, and long ones take long
+        return json.loads(text, parse_int=lambda digits: None)  # numbers are not used, and long ones take long to parse
     except json.JSONDecodeError as error:
         raise DocnmtError(
             f"{name}, line {error.lineno}: not JSON: {error.msg}\n"
-            "  Mend the file at this place; JSON knows no comments and no commas at the end."
+            "  Correct the file there; JSON has no comments and no trailing commas."
         ) from None
     except RecursionError:
-        raise DocnmtError(f"{name}: objects nested too deep\n  This is no file of strings.") from None
+        raise DocnmtError(f"{name}: objects nested too deep\n  This is not a file of strings.") from None
 
 
 def _has_entries(whole: Any) -> bool:
-    """Whether all that is in the file are entries: a message and what is said about it."""
+    """Whether everything in the file is an entry: a message and remarks about it."""
     if not isinstance(whole, dict | list):
         return False
     items = whole.items() if isinstance(whole, dict) else [("", item) for item in whole]
@@ -76,18 +76,18 @@ class _Container:
 
     key: str
     is_object: bool
-    is_note: bool  # what is in it is for programs and translators
+    is_note: bool  # its content is for programs and translators, not for users
 
 
 class _Strings:
     def __init__(self, text: str, has_entries: bool, languages: tuple[str, str]):
         self._text, self._has_entries, self._languages = text, has_entries, languages
-        # Some programs write plain ASCII; then so is what comes back.
+        # A file in plain ASCII, as some programs write it, stays so.
         self._ascii = text.isascii() and re.search(r"\\u(?!00[0-7])", text) is not None
         self._icu = False
 
     def places(self) -> Iterator[Place[str] | Change[str]]:
-        """Goes through JSON that was checked, with no more in memory than what is open."""
+        """Goes through JSON that has been checked, with only the open containers in memory."""
         opened = [_Container("", False, False)]
         key, is_key = "", False
         for token in _TOKEN.finditer(self._text):
@@ -114,7 +114,7 @@ class _Strings:
     def _string(self, start: int, end: int) -> Iterator[Place[str]]:
         value = json.loads(self._text[start:end])
         if _SURROGATE.search(value):
-            return  # half a character: it could not be written again
+            return  # half of a surrogate pair cannot be written
         choice = _CHOICE.search(value) is not None
         self._icu = self._icu or choice
         found = message(value, translate=not choice)
@@ -122,7 +122,7 @@ class _Strings:
         def changes(*translations: Segment) -> Iterator[Change[str]]:
             new = found.written(translations)
             if self._icu and "'{" not in value:
-                new = new.replace("'{", "''{")  # ICU takes one apostrophe before a brace for a quote
+                new = new.replace("'{", "''{")  # for ICU an apostrophe before a brace is a quote
             if new != value:
                 literal = self._literal(new)
                 slashes = "\\/" in self._text[start:end]
@@ -132,7 +132,7 @@ class _Strings:
             yield Place(start, found.segments, changes)
 
     def _locale(self, start: int, end: int) -> Iterator[Change[str]]:
-        """ARB: the language that a file says it is in is the target's now."""
+        """ARB files say which language they are in: now it is the target language."""
         source, target = (language.replace("-", "_") for language in self._languages)
         if target and (not source or primary(json.loads(self._text[start:end])) == primary(source)):
             yield Change(start, end, [self._literal(target)])

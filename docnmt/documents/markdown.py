@@ -19,22 +19,22 @@ from docnmt.documents.markdown_blocks import Block, Blocks, starts_html
 from docnmt.documents.markdown_inline import PUNCTUATION, Inside, Line
 from docnmt.documents.segment import Mark, Place, Segment, Splice, SplicedFile
 
-# ---- Text and marks written as Markdown that is read as just this text and these marks ----
+# ---- writing: text and marks as Markdown that reads as exactly this text and these marks ----
 
 _ESCAPED = re.compile(rf"\\([{re.escape(PUNCTUATION)}])")
-# Characters that are likely to be markup where they stand, and those that may be markup somewhere.
+# Characters that are likely to be markup where they are, and those that could be markup anywhere.
 _MARKUP = (
     rf"\\(?=[{re.escape(PUNCTUATION)}]|$)|`|(?<!\s)\*|\*(?!\s)|(?<![^\W_])_|_(?![^\W_])|~(?=~)|(?<=~)~"
     r"|<(?=[A-Za-z/!?])|&(?=#?\w+;)"
 )
-# By where the text stands: the characters that would end it.
+# For each kind of place the characters that would end it.
 _ENDS = {"paragraph": "", "heading": "", "cell": r"|\|", "inside": r"|[\[\]]", "inside a cell": r"|[\[\]|]"}
 _LIKELY = {kind: re.compile(_MARKUP + ends) for kind, ends in _ENDS.items()}
 _POSSIBLE = re.compile(r"[\\`*_\[\]<>&~$|{}!:]")
 _BLOCK_START = re.compile(
     r"#{1,6}(?:\s|$)|>|[-+*](?:\s|$)|[.)](?<=\d.)(?:\s|$)|[=_-][=_ -]*$|~~~|:::|\$\$|!!!|\?\?\?|\[[ xX]\]\s|:(?<=\]:)"
 )
-# After these a backslash helps, before them it would not.
+# A backslash has to follow these: before them it would not help.
 _BEFORE = re.compile(r"\d{1,9}(?=[.)](?:\s|\0|$))|\[(?:[^\[\]\\]|\\.)+\](?=:)")
 _NO_LINE_START = re.compile(r"[#>+*=~|:<_0-9!?$-]|\[\^|\\[-+#>=]")
 _CLOSING_HASHES = re.compile(r"(?:^|(?<=\s))(#+)\s*$")
@@ -50,12 +50,12 @@ _GAP = "\0"  # a space at which a line may be broken
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where a run stands: in what, and how its lines were broken."""
+    """Where a text is, and how its lines are broken."""
 
     kind: str  # paragraph, heading, cell, inside (of a mark), inside a cell
     at_start: bool = False  # of a line
     newline: str = ""  # none: all in one line
-    indent: str = ""  # of the lines after the first, with the marks of the containers
+    indent: str = ""  # of the lines after the first, with the markers of the containers
     width: int = 0
     first: int = 0  # the column where it begins
 
@@ -65,7 +65,7 @@ def unescaped(text: str) -> str:
 
 
 def spell_title(special: str, text: str) -> str:
-    """`special` are the quotes on both sides, and what else cannot stand in it as it is."""
+    """`special`: the quotes on both sides, and what else has to be escaped."""
     markup = rf"\\(?=[{re.escape(PUNCTUATION)}]|$)|&(?=#?\w+;)|[{re.escape(special)}]"
     escaped = re.sub(markup, lambda found: "\\" + found[0], text)
     return special[0] + " ".join(escaped.split()) + special[1]
@@ -84,7 +84,7 @@ def spell(layout: Layout, labels: frozenset[str], text: str, marks: Sequence[Mar
 
 
 def _placed(layout: Layout, text: str, marks: Sequence[Mark]) -> list[Mark]:
-    """The marks where they can stand: emphasis not at a space, comments not where they would begin a block."""
+    """The marks where they are allowed: emphasis not next to a space, comments not where they would begin a block."""
     opened = {mark.pair: mark.at for mark in marks if mark.pair and not mark.closing}
     alone = {mark.at for mark in marks if not mark.pair}
     moved = []
@@ -108,7 +108,7 @@ def _is_link(mark: Mark) -> bool:
 
 
 def _as_tags(marks: Sequence[Mark]) -> list[Mark]:
-    """Emphasis as HTML, which may stand anywhere."""
+    """Emphasis as HTML tags, which are allowed anywhere."""
     result = []
     for mark in marks:
         code = mark.code
@@ -125,7 +125,7 @@ def _written(text: str, marks: Sequence[Mark], escape: re.Pattern[str]) -> str:
     start = 0
     for mark in marks:
         words = _escaped(text[start : mark.at], escape)
-        # A line that was broken by hand ends with its last word.
+        # No space before a hard line break.
         parts += (words.rstrip(_GAP) if mark.code.endswith("\n") else words), mark.code
         start = mark.at
     return "".join([*parts, _escaped(text[start:], escape)])
@@ -160,7 +160,7 @@ def _comparable(codes: str) -> str:
 
 
 def _broken(written: str) -> str:
-    """With a tag for every break that does not stand between words, where Markdown has none."""
+    """With <br> for every break that is not between words: Markdown has none there."""
     lines = written.split("\n")
     result = [lines[0]]
     for line in lines[1:]:
@@ -199,7 +199,7 @@ def _wrapped(layout: Layout, line: str, column: int) -> list[str]:
     lines: list[list[str]] = [[]]
     for word in re.split(f"{_GAP}+", line):
         full = column + 1 + len(word.rstrip()) > layout.width
-        # A tag alone in its line would begin a block.
+        # A tag alone on its line would begin a block.
         if full and lines[-1] and not _TAG.fullmatch(lines[-1][0]) and not _NO_LINE_START.match(word):
             lines.append([])
             column = len(layout.indent)
@@ -208,10 +208,11 @@ def _wrapped(layout: Layout, line: str, column: int) -> list[str]:
     return [" ".join(words) for words in lines]
 
 
-# Paragraphs, headings, cells, alternative texts and titles are segments. A paragraph that was wrapped is wrapped
-# again, at the width it had; one that stood in one line stays in one line.
+# ---- reading: paragraphs, headings, cells, alternative texts and titles are segments ----
 
-# At the beginning of a paragraph: the box of a task, the kind of an alert.
+# A paragraph that was wrapped is wrapped again at its width; one on a single line stays on a single line.
+
+# At the beginning of a paragraph: the box of a task, the type of an alert.
 _BOX = re.compile(r"\[[ xX]\](?=[ \t])|\[![A-Za-z]+\][ \t]*(?=\n|$)")
 _TAG_WITH_ATTRIBUTES = re.compile(r"<[A-Za-z][^\s>]*\s[^>]*=")
 _LINE_END = re.compile(r"\r\n?|\n")
@@ -220,7 +221,7 @@ _LINE_END = re.compile(r"\r\n?|\n")
 def read(data: bytes, name: str, languages: tuple[str, str]) -> SplicedFile[str]:
     text, encoding = decoded(data, name)
     if "\0" in text:
-        raise DocnmtError(f"{name}: not a Markdown text: it has zero bytes in it\n  Give the file its right name.")
+        raise DocnmtError(f"{name}: not Markdown: it has zero bytes\n  Give the file its proper name.")
     return SplicedFile(data, text, name, partial(_places, text, name), encoding.encoded)
 
 
@@ -245,7 +246,7 @@ class _Reader:
             try:
                 yield from places_in(self.text, self._name, *block.lines[0])
             except DocnmtError:
-                return  # half a tag, as an empty line ends the block: such HTML is left alone
+                return  # half a tag, where an empty line ends the block: such HTML is left alone
             return
         content = _Content(self, block)
         box = _BOX.match(content.text) if block.kind == "paragraph" else None
@@ -261,7 +262,7 @@ class _Reader:
             yield from places_in(self.text, self._name, *span)
 
     def _place(self, passage: Passage, spell: Callable[[str, Sequence[Mark]], str]) -> Place[str]:
-        """A text with what stands in its line, or inside one of these marks: an alternative text."""
+        """A line of text with its marks, or a text inside one of these: an alternative text."""
 
         def parts(new: Segment) -> Callable[[Splice[str]], str]:
             def spelt(splice: Splice[str]) -> str:
@@ -269,7 +270,7 @@ class _Reader:
                     old, new = self.text[piece.start : piece.end], splice.part(piece.start, piece.end)
                     return new if new != old else piece.code or old
 
-                # How a line is spelt depends on all that stands in it, changes inside of its marks included.
+                # How a line has to be written depends on everything in it, changes inside its marks included.
                 return spell(*passage.marked(new, code))
 
             return spelt
@@ -290,7 +291,7 @@ class _Reader:
 
 
 class _Content:
-    """The text of a block without the line marks of its containers, and the way back to the places in the file."""
+    """The text of a block without the markers of its containers, and the way back to places in the file."""
 
     def __init__(self, reader: _Reader, block: Block):
         self._reader, self._block = reader, block
@@ -307,13 +308,13 @@ class _Content:
         return self.place(start), self.place(end - 1) + 1
 
     def placed(self, passage: Passage) -> Passage:
-        """With the places that its pieces have in the file."""
+        """With the places of its pieces in the file."""
         for piece in passage.all:
             piece.start, piece.end = self.span(piece.start, piece.end)
         return passage
 
     def spell(self, start: int, text: str, marks: Sequence[Mark]) -> str:
-        """As `start`, a place in this content, is laid out."""
+        """In the layout of `start`, a place in this content."""
         lines, reader = self._block.lines, self._reader
         number = bisect_right(self._starts, start) - 1
         at_start = start == self._starts[number]

@@ -1,7 +1,7 @@
 """The blocks of a Markdown text (CommonMark, with tables and footnotes), each with the places of its lines.
 
-Only what is read as text is told: paragraphs, headings, cells, and HTML. Code, rules, definitions and the matter in
-front are passed over. The way through containers and leaves is that of the CommonMark specification, appendix A.
+Only what has text is given: paragraphs, headings, cells, and HTML. Code, rules, definitions and front matter are
+skipped. Containers and leaves are found as in the CommonMark specification, appendix A.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-MAX_DEPTH = 100  # of quotes and lists inside each other; what goes deeper is text. As markdown-it has it
+MAX_DEPTH = 100  # of nested quotes and lists, as in markdown-it; deeper ones are text
 _LINE = re.compile(r"[^\r\n]*+(?:\r\n?|\n|\Z)")
 _FRONT = re.compile(r"(---|\+\+\+)[ \t]*(?:\r\n?|\n)(.*?)(?:\r\n?|\n)(?:\1|\.\.\.)[ \t]*(?:\r\n?|\n|\Z)", re.DOTALL)
 _KEY = re.compile(r"^[\w\"'][^\r\n:=]*[:=]", re.MULTILINE)
@@ -20,7 +20,7 @@ _RULE = re.compile(r"(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})$")
 _UNDERLINE = re.compile(r"(?:=+|-+)[ \t]*$")
 _ITEM = re.compile(r"([-+*]|(\d{1,9})[.)])(?=[ \t]|$)")
 _NOTE = re.compile(r"\[\^[^\]\s]{1,999}\]:[ \t]*")
-# What tools around Markdown add.
+# What tools add to Markdown.
 _DIRECTIVE = re.compile(r":::|\$\$[^$]*(?:\$\$[ \t]*)?$")
 _ADMONITION = re.compile(r"(?:!!!|\?\?\?\+?)[ \t]+[A-Za-z][\w -]*(?:\"[^\"]*\")?[ \t]*$")
 _DELIMITERS = re.compile(r"[|:\- \t]+$")
@@ -66,20 +66,20 @@ def starts_html(line: str) -> bool:
 
 
 def label(text: str) -> str:
-    """A link's label in the form in which labels are compared."""
+    """A link's label, normalised for comparison."""
     return " ".join(text.split()).casefold()
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
     kind: str  # paragraph (also a heading with a line under it), heading, cell, html
-    lines: tuple[Span, ...]  # without what belongs to the containers; html: one span with all lines
+    lines: tuple[Span, ...]  # without the markers of the containers; html: one span with all lines
 
 
 @dataclass(slots=True)
 class _Container:
     quote: bool
-    indent: int = 0  # of what stands in an item
+    indent: int = 0  # of the content of an item
     fresh: bool = False  # an item that begins with an empty line and has nothing in it yet
 
 
@@ -89,11 +89,11 @@ class _Line:
     def __init__(self, text: str, start: int, end: int):
         self.text, self.at, self.end = text, start, end
         self._column = 0
-        self._tab_left = 0  # columns of a tab that was read in part
+        self._tab_left = 0  # columns left of a tab that was only read in part
         self.look()
 
     def look(self) -> None:
-        """Finds the next character that is no space."""
+        """Finds the next character that is not a space."""
         at, column = self.at, self._column + self._tab_left
         if self._tab_left:
             at += 1
@@ -178,7 +178,7 @@ class Blocks:
                 break
         if line.blank:
             self._close(matched)
-        elif self._leaf == "paragraph":  # which goes on even where the marks of its containers are left out
+        elif self._leaf == "paragraph":  # which goes on even without the markers of its containers
             self._lines.append((line.next, line.end))
         elif self._leaf == "table" and here:
             self._add_row(line.next, line.end)
@@ -270,7 +270,7 @@ class Blocks:
             return None
         rest = self._text[found.end() : line.end].strip(" \t")
         if in_paragraph and (not rest or (found[2] and int(found[2]) != 1)):
-            return None  # a number at the beginning of a line is no list yet
+            return None  # such a number at the beginning of a line is not a list
         before, width = line.indent, len(found[0])
         line.skip_to(found.end())
         space = 1 if not rest or line.indent > 4 else line.indent
@@ -278,7 +278,7 @@ class Blocks:
         return _Container(quote=False, indent=before + width + space, fresh=not rest)
 
     def _leaf_at(self, line: _Line, matched: int, in_paragraph: bool) -> bool:
-        """Whether the line is, or begins, something else than a paragraph."""
+        """Whether the line is, or begins, something other than a paragraph."""
         if found := line.match(_HEADING):
             self._close(matched)
             end = line.end
@@ -314,7 +314,7 @@ class Blocks:
         return True
 
     def _start_table(self, line: _Line) -> bool:
-        """Whether the line is the one under the head of a table, which stands in the last line of the paragraph."""
+        """Whether this is the line under the head of a table; the head is the last line of the paragraph."""
         if not line.match(_DELIMITERS):
             return False
         head, under = self._lines[-1], (line.next, line.end)

@@ -1,4 +1,4 @@
-"""The line of a Markdown text: emphasis, links, code and the rest, each with its place, as CommonMark reads them."""
+"""Markdown inside a line: emphasis, links, code and the rest with their places, as CommonMark reads them."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ _TITLE = re.compile(r"\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+'|\((?:[^()\\]|\\.)
 _ANGLED = re.compile(r"<(?:[^<>\n\\]|\\.)*+>")
 _LABEL = re.compile(r"\[((?:[^\[\]\\]|\\.){0,999})\]", re.DOTALL)
 _SPACE = re.compile(r"[ \t]*\n?[ \t]*")
-# What begins so ends so; a tag is matched by itself.
+# How these begin and end; tags are matched separately.
 _DECLARATIONS = (("<!-->", ""), ("<!--->", ""), ("<!--", "-->"), ("<?", "?>"), ("<![CDATA[", "]]>"), ("<!", ">"))
 
 
 @dataclass(slots=True)
 class _Delimiters:
-    """A run of `*`, `_` or `~`, of which emphasis takes from the left to close and from the right to open."""
+    """A run of `*`, `_` or `~`. Closing emphasis takes some from its left, opening emphasis from its right."""
 
     start: int
     count: int  # not taken yet
@@ -54,30 +54,30 @@ class _Delimiters:
 class _Bracket:
     start: int
     image: bool
-    item: int  # where it stands among the items
-    delimiters: int  # how many runs of them stand before it
+    item: int  # its number among the items
+    delimiters: int  # how many runs of them are before it
 
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """A text inside a mark: the pieces of an alternative text, or a title, whose quotes stand at start and end."""
+    """A text inside a mark: the pieces of an alternative text, or a title, from quote to quote."""
 
     pieces: tuple[Piece, ...]
     title: tuple[int, int] | None = None
 
 
 class Line:
-    """A text without its line marks, taken apart. `pieces` are those of the line, `inside` what is in its marks."""
+    """A text without the markers of its containers, parsed: its `pieces`, and the texts `inside` its marks."""
 
     def __init__(self, content: str, labels: frozenset[str], start: int = 0):
         self._content, self._labels = content, labels
         self._items: list[Piece | _Delimiters] = []
         self._delimiters: list[_Delimiters] = []
         self._brackets: list[_Bracket] = []
-        self._inactive = 0  # so many of the open brackets stand before a link and cannot become one around it
+        self._inactive = 0  # how many of the open brackets are before a link: they cannot become a link around it
         self._pairs = 0
         self._ticks: dict[int, list[int]] = defaultdict(list)
-        self._absent: set[str] = set()  # endings that do not come any more
+        self._absent: set[str] = set()  # endings that are known not to follow
         for run in _TICKS.finditer(content):
             self._ticks[len(run[0])].append(run.start())
         self.inside: list[Inside] = []
@@ -92,7 +92,7 @@ class Line:
         self._text(position, len(self._content))
 
     def _read(self, found: re.Match[str]) -> int:
-        """Reads what was found, and gives the place where it ends."""
+        """Reads what was found, and returns where it ends."""
         start, end = found.span()
         match found.lastgroup:
             case "escape":
@@ -256,13 +256,13 @@ class Line:
         return end
 
     def _fold(self, bracket: _Bracket, end: int) -> None:
-        """All from the bracket on becomes one mark."""
+        """Makes everything from the bracket on one mark."""
         del self._items[bracket.item :]
         del self._delimiters[bracket.delimiters :]
         self._items.append(self._mark(bracket.start, end, wide=True))
 
     def _target(self, at: int, inside: str) -> tuple[int, str, tuple[int, int] | None] | None:
-        """Where a link ends whose text has ended before `at`, how its end is spelt, and where its title stands."""
+        """For a link whose text ends before `at`: where it ends, how its end is written, and where its title is."""
         if self._content.startswith("(", at) and (found := self._destination(at + 1)):
             end, title = found
             return end, self._content[at - 1 : end].replace("\n", " "), title
@@ -271,7 +271,7 @@ class Line:
                 return reference.end(), "]" + reference[0].replace("\n", " "), None
             return None
         if label(inside) in self._labels:
-            # The text is translated, the label is not: from now on it has to be written.
+            # The text gets translated but the label must not be, so now it has to be written out.
             return reference.end() if reference else at, f"][{' '.join(inside.split())}]", None
         return None
 
@@ -318,19 +318,19 @@ def _fit(opener: _Delimiters, closer: _Delimiters, character: str) -> bool:
     return not (either and (opener.length + closer.length) % 3 == 0 and (opener.length % 3 or closer.length % 3))
 
 
-# ---- HTML tags in the line of a Markdown text ----
+# ---- HTML tags in the line ----
 
 TAG_NAME = re.compile(r"</?([A-Za-z][A-Za-z0-9-]*)")
-_FURTHEST = 50  # tags to look back for a partner
+_FURTHEST = 50  # how many tags to look back for a partner
 
 
 def one_line(content: str, start: int, end: int) -> str:
-    """How a mark is spelt that stands in several lines; nothing for one that stands in one."""
+    """How to write a mark that goes over several lines in one; empty for a mark that is on one line."""
     return content[start:end].replace("\n", " ") if "\n" in content[start:end] else ""
 
 
 def tags_paired(content: str, pieces: Sequence[Piece]) -> list[Piece]:
-    """HTML tags in the line made pairs where they belong together; elements that nobody translates made one mark."""
+    """With pairs made of HTML tags that belong together, and single marks of elements that are not translated."""
     result: list[Piece] = []
     waiting: list[tuple[str, int]] = []  # what is open: the name of a tag, or "" for Markdown's own
     pairs = -1  # apart from those of Markdown

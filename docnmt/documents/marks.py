@@ -1,7 +1,7 @@
-"""Where marks stand in a translation: next to the words that come from the words they stood at.
+"""Where marks go in a translation: to the words that translate the words they were at.
 
-Words are tied by an alignment; where there is none, by how far into the sentence they are. Every mark comes out once,
-the first of a pair before the second, and what lay inside a pair lies inside it again.
+Words are linked by an alignment or, where there is none, by their relative position. Every mark comes out once, the
+first of a pair before the second, and what was inside a pair is inside it again.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ Links = Sequence[tuple[Span, Span]]  # a word of the source and one of the trans
 
 
 def project(source: str, target: str, marks: Sequence[Mark], links: Links = ()) -> list[Mark]:
-    """The marks of a sentence in its translation. Of a pair only one mark may be here: then the other one is in a
-    sentence before or after."""
+    """The marks of a sentence in its translation. There may be only one of a pair: the other one is then in another
+    sentence."""
     if source == target or not marks:
         return list(marks)
     words = _Projection(source, target, links)
@@ -44,8 +44,8 @@ def project(source: str, target: str, marks: Sequence[Mark], links: Links = ()) 
 
 
 def words_of(text: str) -> list[Span]:
-    """Runs of letters and digits; every other character but space, and every one of a script without spaces, alone.
-    A placeholder is one word: nothing may come between its characters."""
+    """Runs of letters and digits; all other characters but spaces, and those of scripts without spaces, one by one.
+    A placeholder is one word: no mark may go inside it."""
     spans: list[Span] = []
     open_run = False
     whole = dict(find(text))
@@ -78,8 +78,8 @@ class _Projection:
         self.source, self.target = source, target
         self.here, self.there = words_of(source), words_of(target)
         self.ends, self.starts = [end for _, end in self.here], [start for start, _ in self.here]
-        self.links: list[list[int]] = [[] for _ in self.here]  # of each word those of the translation
-        self.known: dict[Span, Span] = {}  # hundreds of marks may stand at the same words
+        self.links: list[list[int]] = [[] for _ in self.here]  # for each word those of the translation
+        self.known: dict[Span, Span] = {}  # hundreds of marks may be at the same words
         if self.here and self.there:
             for one, other in links:
                 reached = _overlapping(self.there, *other)
@@ -89,7 +89,7 @@ class _Projection:
                 self.links = [[self._level(word)] for word in range(len(self.here))]
 
     def point(self, at: int) -> int:
-        """What stands alone stays behind the word it follows at once, else before the word to come."""
+        """A mark that stands alone stays behind the word it directly follows, else before the next word."""
         before, after = bisect_right(self.ends, at) - 1, bisect_left(self.starts, at)
         if before + 1 < after:  # inside a word: behind it
             return self._range(before + 1, after)[1]
@@ -108,7 +108,7 @@ class _Projection:
         return self._range(inside[0], inside[-1] + 1)
 
     def start_of_last(self, at: int) -> int:
-        """Where something begins that goes on beyond the sentence."""
+        """For a mark that opens here and closes in a later sentence."""
         first = bisect_right(self.ends, at)
         if first == 0:
             return 0
@@ -116,7 +116,7 @@ class _Projection:
         return self.there[-taken][0] if taken else len(self.target)
 
     def end_of_first(self, at: int) -> int:
-        """Where something ends that began before the sentence."""
+        """For a mark that closes here and opened in an earlier sentence."""
         last = bisect_left(self.starts, at)
         if last == len(self.here):
             return len(self.target)
@@ -124,8 +124,8 @@ class _Projection:
         return self.there[taken - 1][1] if taken else 0
 
     def _range(self, first: int, last: int) -> Span:
-        """Of the words `first` up to `last` of the sentence, the run of the translation that agrees best with them:
-        most links from these words, fewest from others."""
+        """The run of words in the translation that agrees best with the words `first` up to `last`: with most links
+        from them and fewest from others."""
         if (first, last) not in self.known:
             self.known[first, last] = self._best_range(first, last)
         return self.known[first, last]
@@ -150,7 +150,7 @@ class _Projection:
         return self.there[chosen[0]][0], self.there[chosen[1]][1]
 
     def _all_but_marks(self, first: int, last: int) -> Span | None:
-        """What covers all words covers all words again, and the marks of punctuation at the ends that it covered."""
+        """What covers all words covers all words again, with the punctuation at the ends if it covered that."""
         if last - first == len(self.here):
             return 0, len(self.target)
         spoken = [span for span in self.there if not _is_mark(self.target, span)]
@@ -169,7 +169,7 @@ class _Projection:
         return weights
 
     def _level(self, word: int) -> int:
-        """The word of the translation that is as far into it."""
+        """The word at the same relative position in the translation."""
         start, end = self.here[word]
         centre = (start + end) / 2 / len(self.source) * len(self.target)
         return max(0, bisect_right(self.there, (centre, len(self.target))) - 1)
@@ -188,14 +188,14 @@ def _overlapping(words: Sequence[Span], start: int, end: int) -> range:
 
 
 def _heaviest(weights: Iterable[int]) -> int:
-    """How many of the first words to take for the greatest weight; 0 where none has any."""
+    """How many of the first words have the greatest total weight; 0 if that is not positive."""
     sums = list(accumulate(weights))
     most = max(sums)
     return sums.index(most) + 1 if most > 0 else 0
 
 
 def _enclosing(marks: Sequence[Mark], pairs: Mapping[int, int]) -> list[int | None]:
-    """For each mark the one that opens the pair around it; of a pair both have the same."""
+    """For each mark the one that opens the pair around it; the same for both of a pair."""
     around: list[int | None] = []
     stack: list[int] = []
     for n, mark in enumerate(marks):
@@ -212,8 +212,8 @@ def _enclosing(marks: Sequence[Mark], pairs: Mapping[int, int]) -> list[int | No
 def _keep_inside(
     marks: Sequence[Mark], places: list[int], pairs: Mapping[int, int], around: Sequence[int | None]
 ) -> None:
-    """A pair grows to hold the pairs inside it; what stands alone goes to where its pair is."""
-    for n, mark in enumerate(marks):  # a closing mark comes after those of the pairs inside
+    """A pair grows to hold the pairs inside it; a mark that stands alone moves into the pair around it."""
+    for n, mark in enumerate(marks):  # inner pairs close first
         outer = around[n]
         if mark.closing and n in pairs and outer is not None:
             end = pairs[outer]
@@ -227,8 +227,8 @@ def _keep_inside(
 def _order(
     marks: Sequence[Mark], places: Sequence[int], pairs: Mapping[int, int], around: Sequence[int | None]
 ) -> list[tuple[int, int, int, int]]:
-    """By place; at one place first what closes, the inner before the outer, last what opens, the outer before the
-    inner. What stands alone, or in an empty pair, stays on the side of the pair it belongs into."""
+    """By place; at one place first what closes, inner before outer, last what opens, outer before inner. What stands
+    alone, or in an empty pair, stays on the inside of the pair around it."""
     before, closes, alone, opens, behind = range(5)
     keys: list[tuple[int, int, int, int]] = []
     for n, mark in enumerate(marks):

@@ -1,6 +1,6 @@
-"""A message of a program, the string of a catalogue: its lines and columns, tags and entities.
+"""A message of a program, as catalogues have them: its lines and columns, tags and entities.
 
-Hard line breaks and tabs part a message into segments; a line that only goes on in the next one is read with it.
+Hard line breaks and tabs split a message into segments; a line that merely continues in the next one is joined with it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from docnmt.documents.inline import paired, with_marks
 from docnmt.documents.segment import Change, Mark, Segment, Splice
 
-# Spaces are looked at from the first of them only, or a long run of them would take time by the square.
+# Matched only from the first of several spaces: else a long run of them would take quadratic time.
 _BREAK = re.compile(r"(?<![ \xa0])[ \xa0]*+[\n\t\r\v\f\a\b][\s\a\b]*")
 _INSIDE = re.compile(
     r"(?P<wrap>\n)"
@@ -23,15 +23,15 @@ _INSIDE = re.compile(
     r"|(?P<key>(?<!\w)[_&](?=[^\W\d_])|(?<=[^\W\d_])&(?=[a-zß-ÿ]))"
 )
 _LETTER = re.compile(r"[^\W\d_]")
-# Placeholders and options of a command: their letters make no text.
+# Placeholders and command-line options: their letters are not text.
 _NO_TEXT = re.compile(
     r"%(?:\(\w+\))?[-+ #0-9.*$']*(?:hh|h|ll|l|z|j|t|L)?[A-Za-z]|\{[^{}]*\}|\$\w+\$|(?<![\w-])--?[A-Za-z][\w-]*"
 )
-# A link or an address alone is no text.
+# A link or an address alone is not text.
 _ADDRESS = re.compile(r"(?:\w+://|www\.|mailto:)\S+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
-# Only a label has a key to press, marked in it as in "_Open" or "E&xit".
+# Only a short label marks a key to press, as in "_Open" or "E&xit".
 _LABEL = 60
-# A shorter line ends where its author wanted it to end.
+# A shorter line was broken on purpose.
 _FULL_LINE = 40
 
 
@@ -42,7 +42,7 @@ class _Line:
     start: int
     end: int
     segment: Segment
-    entities: dict[int, str]  # how the characters were spelt that stood as entities
+    entities: dict[int, str]  # how characters are written that were entities
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ def _plain(raw: str) -> tuple[str, tuple[Mark, ...], dict[int, str]]:
         elif found["entity"]:
             character = html.unescape(found[0])
             if len(character) > 1:
-                continue  # no entity after all
+                continue  # not an entity after all
             entities[ord(character)] = found[0]
             before += character
         text.append(before)
@@ -125,5 +125,5 @@ def _plain(raw: str) -> tuple[str, tuple[Mark, ...], dict[int, str]]:
 
 def _written(segment: Segment, entities: dict[int, str]) -> str:
     written = with_marks(segment.text, segment.marks, lambda text: text.translate(entities))
-    # The space that a line break stood for goes where the line break goes.
+    # A line break takes the space that it stands for along.
     return re.sub("(?<! ) *+\n *", "\n", written) if any(mark.code == "\n" for mark in segment.marks) else written

@@ -25,18 +25,18 @@ _WITH_TEXT = frozenset(("text:p", "text:h", "svg:title", "svg:desc", "dc:title")
 _STYLE = frozenset(("style:style",))
 _AROUND = frozenset(("text:span", "text:a", "text:meta"))
 _GAPS = frozenset(("text:s", "text:tab", "text:line-break"))
-# LibreOffice's and pandoc's names, whichever way they spell the space in them.
+# LibreOffice's and pandoc's names, without the various ways of writing the space in them.
 _CODE = frozenset(("preformattedtext", "sourcetext", "sourcecode", "teletype", "userentry", "verbatimchar"))
 _SESSIONS = frozenset(("officeooo:rsid", "officeooo:paragraph-rsid"))
 _BOUNDS = {"start": "", "end": "/"}
-# Comments are for the authors, and what was deleted is no longer read.
+# Comments are for the authors, and deleted text is no longer there for readers.
 _NOT_READ = frozenset(("office:annotation", "text:tracked-changes"))
 
 
 def read(data: bytes, name: str, languages: tuple[str, str]) -> FileText:
     files = Archive(data, name)
     _check(files, name)
-    common: set[str] = set()  # styles of code that are known in each part
+    common: set[str] = set()  # styles of code that all parts share
     for style in XmlBytes(files.get("styles.xml", b"<none/>"), f"{name} (styles.xml)").elements(_STYLE, _NAMESPACES):
         if style.parent and style.parent.name == "office:styles" and _names_code(_parent_style(style), common):
             common.add(style.attributes.get("style:name", ""))
@@ -55,8 +55,8 @@ def _check(files: Mapping[str, bytes], name: str) -> None:
         raise DocnmtError(f"{name}: encrypted\n  Save the document without a password, then translate it.")
     kind = files.get("mimetype", b"").decode("ascii", "replace").strip()
     if "content.xml" not in files or (kind and not kind.startswith("application/vnd.oasis.opendocument.text")):
-        is_of = f"it is of the kind {kind}" if kind else "there is no content.xml in it"
-        problem = f"not what its name says: no OpenDocument text, {is_of}"
+        is_of = f"it is {kind}" if kind else "there is no content.xml in it"
+        problem = f"not an OpenDocument text, although its name says so: {is_of}"
         raise DocnmtError(f"{name}: {problem}\n  Save it as .odt in the program that made it.")
 
 
@@ -73,11 +73,11 @@ class _Part:
 
     def __init__(self, xml: XmlBytes, code: set[str]):
         self.xml, self._code = xml, set(code)
-        # Styles that only say in which session a text was typed: LibreOffice cuts words apart with them.
+        # Styles that only say in which session a text was typed: LibreOffice cuts words into pieces with them.
         self._unseen: set[str] = set()
 
     def places(self, outermost: Element) -> Iterator[Place[bytes]]:
-        if outermost.name in _STYLE:  # these stand before the text that uses them
+        if outermost.name in _STYLE:  # styles come before the text that uses them
             self._add_style(outermost)
             return
         for element in _with_text(outermost):
@@ -115,7 +115,7 @@ def _with_text(element: Element) -> Iterator[Element]:
 
 
 def _link(element: Element) -> str:
-    """Bookmarks, comments and the like have a beginning and an end in the text."""
+    """Bookmarks, comments and the like begin at one element and end at another."""
     kind, _, bound = element.name.rpartition("-")
     if element.name == "office:annotation":
         kind, bound = element.name, "start"

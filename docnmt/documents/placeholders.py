@@ -1,7 +1,7 @@
-"""What must come through a translation as it is: %s, {name}, <b>, &amp;, addresses, escapes.
+"""What a translation must not change: %s, {name}, <b>, &amp;, addresses, escapes.
 
-A model is trusted with them first: it knows best where they belong. A sentence that comes back with one lost, changed
-or doubled is translated without them, and they are put back next to the words they stood at.
+First the model gets to translate them: it knows best where they belong. If one is lost, changed or doubled, the
+sentence is translated without them, and they are put back at the words they were at.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from docnmt.text.scripts import in_spaced_word
 
 Span = tuple[int, int]
 
-# A glance that leaves nearly all sentences alone.
+# A quick test that rules out nearly all sentences.
 _HINT = re.compile(r"[%{$<&@\\]|://|www\.")
 
 _OPENING, _CLOSING = "(«“", ".,;:!?…)»”"
@@ -30,7 +30,7 @@ _PLACEHOLDER = re.compile(
   | (?<![\w.+-])[\w.+-]{{1,64}}@\w[\w-]{{0,62}}(?:\.[\w-]{{1,63}})+
   | <(?:!--[^<]{{0,1000}}?--|[/?!]?[A-Za-z](?:[^<>"']|"[^"<]{{0,500}}"|'[^'<]{{0,500}}'|["']){{0,500}}+)>
   | &(?:[A-Za-z][A-Za-z0-9]{{1,31}}|\#[0-9]{{1,7}}|\#[xX][0-9A-Fa-f]{{1,6}});
-  # messages with forms for several numbers: whole, for what is inside is no sentence
+  # messages with plural forms: whole, as what is inside is not a sentence
   | \{{[^{{}}]{{1,80}},\s?(?:plural|select|selectordinal|choice)\s?,
     (?:[^{{}}]|\{{(?:[^{{}}]|\{{[^{{}}]{{0,200}}\}})*+\}})*+\}}
   | \$?\{{\{{[^{{}}]{{0,200}}\}}\}}
@@ -50,7 +50,7 @@ _PLACEHOLDER = re.compile(
 )
 
 
-# Of these a program fills in the first with the first value, whatever they are called: their order must stay.
+# A program fills these in by position: their order must not change.
 _IN_ORDER = re.compile(r"%[-+#0]{0,3}(?:[0-9]{1,4}|\*)?(?:\.(?:[0-9]{1,4}|\*))?[hlLzjtq]{0,2}[A-Za-z@]|\{\}")
 
 
@@ -61,7 +61,7 @@ def find(text: str) -> list[Span]:
 
 
 def counts(text: str) -> Counter[str]:
-    """How often each stands in a text."""
+    """How often each occurs in a text."""
     return Counter(text[start:end] for start, end in find(text))
 
 
@@ -71,7 +71,7 @@ def without(text: str) -> str:
 
 
 def in_order(text: str, source: str) -> str:
-    """A translation with the same placeholders as its source, those without number or name in the source's order."""
+    """A translation that has its source's placeholders, with those without number or name in the source's order."""
     wanted = (source[start:end] for start, end in find(source) if _IN_ORDER.fullmatch(source, start, end))
     return _replaced(text, [span for span in find(text) if _IN_ORDER.fullmatch(text, *span)], wanted)
 
@@ -99,7 +99,7 @@ def take_out(text: str, marks: Sequence[Mark]) -> Segment:
     pieces: list[str] = []
     kept: list[Mark] = []
     waiting = deque(marks)
-    length = end = 0  # of what is kept, and what was looked at
+    length = end = 0  # of the text kept so far, and in the old text
 
     def keep(until: int) -> None:
         nonlocal length, end
@@ -145,6 +145,6 @@ def put_back(text: str, marks: Sequence[Mark], bare: Segment) -> tuple[str, list
 
 
 def _needs_space(was: str, now: str, no_word: str) -> bool:
-    """Whether there is to be a space between a placeholder and what is beside it now: where there was one, and before
-    a word where there was none. Both are empty where the sentence ends."""
+    """Whether to put a space between a placeholder and what is beside it now: if there was one before, or if a word is
+    there now that was not. Both are empty at the ends of the sentence."""
     return bool(now) and (not now.isspace() if was.isspace() else was in no_word and in_spaced_word(now))

@@ -14,7 +14,7 @@ from docnmt.documents.segment import Change, Place, Segment, SplicedFile
 from docnmt.documents.xliff import check_language
 from docnmt.text.scripts import CJK, CJK_PUNCTUATION, columns
 
-# ---- entries: where each string stands, what it says, how it is written again ----
+# ---- entries: where each string is, what it says, how to write it ----
 
 _TOKEN = re.compile(
     r"\s+|(?P<comment>\#[^\n]*)|(?P<keyword>[a-z_]+)(?:[ \t]*\[[ \t]*(?P<form>[0-9]{1,4})[ \t]*\])?"
@@ -23,13 +23,13 @@ _TOKEN = re.compile(
 _ESCAPE = re.compile(r"\\([0-7]{1,3}|x[0-9a-fA-F]{1,2}|.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 _WRITTEN = str.maketrans({"\\": "\\\\", '"': '\\"', **{value: f"\\{name}" for name, value in _ESCAPES.items()}})
-# Those that gettext reads; Python has more names, some of codecs that take time by the square.
+# Those that gettext reads; Python has more, some of them codecs that take quadratic time.
 _CHARSET = re.compile(
     r"utf-?8|(?:us-)?ascii|iso-?8859-\d+|koi8-[rtu]|(?:cp|windows-)\d+|gb[\dk]+|euc-\w+|big5\S*"
     r"|shift_jis|johab|tis-620"
 )
 _KEYWORDS = frozenset(("domain", "msgctxt", "msgid", "msgid_plural", "msgstr"))
-# A word, or a character where no spaces part words, with what cannot stand at the beginning of a line.
+# A word, or a character of a script without spaces, with what must not begin a line.
 _PIECE = re.compile(rf"[{CJK}](?:[{CJK_PUNCTUATION}]| )*|[^ {CJK}]+ *| +")
 WIDTH = 79  # gettext's own
 _LONG_LINE = re.compile(r'^(?:msg\S+ )?"(?=[^\n]{80})[^\n]* [^\n]*"', re.MULTILINE)
@@ -37,7 +37,7 @@ _NO_CHARSET, _NO_LANGUAGE = re.compile("charset=CHARSET"), re.compile(r'(?<=["n]
 # Plural-Forms: how many forms there are, and which one a number takes, as an expression of C.
 _PLURALS = re.compile(r"nplurals\s*=\s*([0-9]{1,2})\s*;\s*plural\s*=\s*([^;]{1,1000})")
 _NUMBERS = 1001
-# A form that so few numbers take may spell the number out ("one file"), as gettext sees it, too.
+# A form for so few numbers may spell the number out ("one file"): gettext draws the line there, too.
 _FEW = 5
 
 
@@ -79,7 +79,7 @@ class _Reader:
         self._counted = 0, 1  # up to which character lines were counted, and the line there
 
     def error(self, at: int, problem: str) -> DocnmtError:
-        remedy = "Mend the file at this place; msgfmt -c tells more."
+        remedy = "Correct the file there; msgfmt -c tells more."
         return DocnmtError(f"{self.name}, line {self.line(at)}: {problem}\n  {remedy}")
 
     def line(self, at: int) -> int:
@@ -114,7 +114,7 @@ class _Reader:
                 entry = PoEntry(0, 0)
             if token["keyword"]:
                 if token["keyword"] not in _KEYWORDS:
-                    raise self.error(token.start(), f"no keyword of a catalogue: {token[0][:20]!r}")
+                    raise self.error(token.start(), f"not a keyword of a catalogue: {token[0][:20]!r}")
                 key = token
             elif entry.line:
                 raise self.error(token.start(), "a comment inside an entry")
@@ -155,7 +155,7 @@ class _Reader:
 
 def _comment(entry: PoEntry, token: re.Match[str]) -> None:
     comment = token["comment"]
-    if comment.startswith("#~"):  # obsolete: what was said before it was said of it
+    if comment.startswith("#~"):  # obsolete: the comments before were about it
         entry.flags, entry.previous, entry.fuzzy = None, -1, False
     elif comment.startswith("#,"):
         entry.flags = entry.flags or token
@@ -169,7 +169,7 @@ def read_entries(text: str, name: str) -> list[PoEntry]:
 
 
 def decoded(data: bytes, name: str) -> tuple[str, str]:
-    """A catalogue as text, and its encoding, which its header tells."""
+    """A catalogue as text, and its encoding, which is in the header."""
     found = re.search(rb"Content-Type:[^\n]{0,100}?charset=([\w.:-]+)", data[:20_000])
     encoding = found[1].decode() if found and found[1] != b"CHARSET" else "utf-8"
     try:
@@ -179,8 +179,8 @@ def decoded(data: bytes, name: str) -> tuple[str, str]:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise DocnmtError(
-            f"{name}, line {line}: byte 0x{data[error.start]:02X} is not {encoding}, which the header tells\n"
-            "  Mend the charset in the header, or convert the file: msgconv -t UTF-8."
+            f"{name}, line {line}: byte 0x{data[error.start]:02X} is not {encoding}, the charset in the header\n"
+            "  Correct the charset in the header, or convert the file: msgconv -t UTF-8."
         ) from None
     except (LookupError, UnicodeError):
         raise DocnmtError(f"{name}: unknown charset {encoding[:40]}\n  Convert the file: msgconv -t UTF-8.") from None
@@ -196,12 +196,12 @@ def header_fields(entries: list[PoEntry]) -> dict[str, str]:
 @dataclass(frozen=True, slots=True)
 class PluralForms:
     count: int
-    of_one: int | None = None  # the form that 1 takes; None where that is not told, or where all numbers take the same
-    few: bool = False  # it is the form of few numbers: 1, or 0 and 1
+    of_one: int | None = None  # the form for 1; None if unknown, or if there is only one form
+    few: bool = False  # it is for few numbers: 1, or 0 and 1
 
     @classmethod
     def parse(cls, field: str) -> PluralForms | None:
-        """None where the field tells nothing (a template's has INTEGER and EXPRESSION in it)."""
+        """None if the field is not filled in (templates have INTEGER and EXPRESSION in it)."""
         found = _PLURALS.search(field)
         if found is None or not int(found[1]):
             return None
@@ -268,7 +268,7 @@ def read(data: bytes, name: str, languages: tuple[str, str]) -> SplicedFile[str]
         except UnicodeEncodeError as error:
             raise DocnmtError(
                 f"{name}: the translation has {text[error.start]!r}, which the catalogue's charset "
-                f"{encoding} has not\n  Convert the file first: msgconv -t UTF-8."
+                f"{encoding} lacks\n  Convert the file first: msgconv -t UTF-8."
             ) from None
 
     return SplicedFile(data, text, name, catalogue.places, encoded)
@@ -282,7 +282,7 @@ class _Catalogue:
         check_language(name, fields.get("language", ""), language, "target")
         self._forms = PluralForms.parse(fields.get("plural-forms", ""))
         self._newline = "\r\n" if "\r\n" in text else "\n"
-        # Beyond the header, whose Plural-Forms many programs leave on a line of their own.
+        # After the header: many programs do not wrap its Plural-Forms.
         start = max(string.end for string in header.forms.values()) if header else 0
         self._wrap = _LONG_LINE.search(text, start) is None
 
@@ -295,7 +295,7 @@ class _Catalogue:
 
     def _place(self, entry: PoEntry) -> Place[str]:
         assert entry.msgid is not None
-        # Without Plural-Forms gettext takes no plural form, and how many there are is not told.
+        # Without Plural-Forms gettext uses no plurals, and nobody knows how many forms there are.
         translate = not entry.translated and (self._forms is not None or entry.plural is None)
         strings = (entry.msgid, entry.plural) if entry.plural else (entry.msgid,)
         messages = [message(string.text, translate=translate) for string in strings]
@@ -319,7 +319,7 @@ class _Catalogue:
         for number, string in entry.forms.items():
             if count and number >= count and not string.text and number:
                 yield Change(end, string.end, ())  # a form of the template's that this language does not have
-            elif entry.fuzzy or not string.text:  # else somebody translated this form
+            elif entry.fuzzy or not string.text:  # else this form has been translated
                 yield Change(string.start, string.end, (self._form(entry, new, number),))
             end = string.end
         for number in range(count):
@@ -332,13 +332,13 @@ class _Catalogue:
         if entry.plural and entry.msgid:
             keyword = f"msgstr[{number}] "
             singular = number == (self._forms.of_one if self._forms else 0)
-            # "one file" cannot stand for 21, which takes the form of 1 in many languages.
+            # "one file" is wrong for 21, which takes the same form as 1 in many languages.
             if singular and self._forms and not self._forms.few:
                 singular = _placeholders(entry.msgid.text) == _placeholders(entry.plural.text)
         return literal(new[0 if singular else 1], WIDTH - len(keyword), self._wrap, self._newline)
 
     def _header_changes(self, header: PoEntry) -> Iterator[Change[str]]:
-        """The language, and in a template the charset, which the translation needs to be read at all."""
+        """The language, and in a template the charset, without which the translation cannot be read."""
         string = header.forms[min(header.forms)]
         if found := _NO_CHARSET.search(self._text, string.start, string.end):
             yield Change(*found.span(), ("charset=UTF-8",))

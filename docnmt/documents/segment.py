@@ -204,16 +204,16 @@ class Room:
     def take(self, pieces: int = 1) -> None:
         self._left -= pieces
         if self._left < 0:
-            problem = "more sentences, marks or messages than a file of its size can have, nearly all of them tiny"
+            problem = "too many sentences, marks or messages for a file of its size, nearly all of them tiny"
             raise DocnmtError(f"{self._name}: {problem}\n  Split it into smaller files.")
 
     def add(self, segment: Segment) -> Segment:
         if len(segment.text) > MAX_PARAGRAPH:
             problem = f"a paragraph of more than {MAX_PARAGRAPH:,} characters: {segment.text[:40]!r}..."
-            raise DocnmtError(f"{self._name}: {problem}\n  Part it into paragraphs.")
+            raise DocnmtError(f"{self._name}: {problem}\n  Split it into paragraphs.")
         if len(segment.marks) > MAX_IN_PARAGRAPH:
             problem = f"more than {MAX_IN_PARAGRAPH:,} tags in one paragraph: {segment.text[:40]!r}..."
-            raise DocnmtError(f"{self._name}: {problem}\n  Part it into paragraphs.")
+            raise DocnmtError(f"{self._name}: {problem}\n  Split it into paragraphs.")
         self.take(1 + len(segment.marks))
         return segment
 
@@ -262,14 +262,14 @@ def kind_of(name: str) -> str:
 
 def is_document(name: str) -> bool:
     if remedy := _REMEDIES.get(PurePath(name).suffix.lower()):
-        raise DocnmtError(f"{name}: not a kind of file that is read\n  {remedy}")
+        raise DocnmtError(f"{name}: this kind of file is not supported\n  {remedy}")
     return bool(kind_of(name))
 
 
 def read_document(data: bytes, name: str, languages: tuple[str, str] = ("", "")) -> FileText:
     kind = kind_of(name)
     if not kind:
-        raise DocnmtError(f"{name}: not a kind of file that is known\n  Known are {', '.join(KINDS)}.")
+        raise DocnmtError(f"{name}: unknown kind of file\n  Supported are {', '.join(KINDS)}.")
     if len(data) > MAX_TEXT and kind not in PACKED:
         raise DocnmtError(f"{name}: more than {MAX_TEXT >> 20} MB\n  Split it into smaller files.")
     text: FileText = import_module(f"docnmt.documents.{kind}").read(data, name, languages)

@@ -1,4 +1,4 @@
-"""Subtitles (.srt, .vtt): cue by cue; a sentence over several cues is one segment, its translation shared out again."""
+"""Subtitles (.srt, .vtt): a sentence over several cues is one segment, and its translation is divided among them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from docnmt.documents.segment import Change, Mark, Place, Segment, SplicedFile
 from docnmt.text.scripts import columns, width
 from docnmt.text.sentences import split
 
-# ---- cue by cue: when each is shown, and what is said in it by whom ----
+# ---- cues: when each is shown, what is said in it, and by whom ----
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _TIME = r"(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})[.,](\d{1,3})"
 _TIMING = re.compile(rf"[ \t]*{_TIME}[ \t]*-->[ \t]*{_TIME}(?!\d)")
-# A timing with a slip in it still is one: its line stays as it is, and what follows is a cue of its own.
+# A timing with a typo is still one: its line stays as it is, and a new cue follows.
 _NEARLY_TIME = r"(?=(?:[:.,;]?[ \t]?\d){5})[\d:.,; \t]+"
 _SLIP = re.compile(
     rf"[ \t]*(?:{_NEARLY_TIME}[-–—=]{{0,3}}>|\S{{0,16}}[ \t]*-{{1,2}}>{_NEARLY_TIME}|{_TIME}[-–— \t]+{_TIME}\s*$)"
@@ -69,7 +69,7 @@ class Utterance:
 
 
 def read_cues(text: str, name: str) -> list[Cue]:
-    starts = array("q", [found.start() for found in _LINE.finditer(text)])  # the lines themselves would take more room
+    starts = array("q", [found.start() for found in _LINE.finditer(text)])  # strings would take more memory
     starts.append(len(text))
 
     def line(number: int) -> str:
@@ -81,7 +81,7 @@ def read_cues(text: str, name: str) -> list[Cue]:
     if not any(_TIMING.match(line(number)) for number in timings):
         first = next((number for number in range(count) if line(number).strip()), 0)
         raise DocnmtError(
-            f"{name}, line {first + 1}: no subtitles: not one line has a timing\n"
+            f"{name}, line {first + 1}: not subtitles: no line has a timing\n"
             "  A cue has a line such as 00:00:01,000 --> 00:00:02,500 above its text."
         )
     cues: list[Cue] = []
@@ -89,7 +89,7 @@ def read_cues(text: str, name: str) -> list[Cue]:
         if last < count and line(last - 1).strip().isdecimal():
             last -= 1  # the number of the next cue
         first = number + 1
-        if web:  # ends with the block; what is after it is a note, or the next cue's name
+        if web:  # ends with the block; after it comes a note, or the name of the next cue
             last = next((at for at in range(first, last) if not line(at).strip()), last)
         while last > first and not line(last - 1).strip():
             last -= 1
@@ -172,7 +172,7 @@ def _core(text: str, start: int, end: int) -> tuple[int, int]:
         if mark.pair:
             pairs.setdefault(mark.pair, []).append(mark.at)
     ends = {token.start(): token.end() for token in tokens}
-    # From the outermost pair on: one that begins before the text and ends inside of it is taken in whole.
+    # From the outermost pair on: one that begins before the text and ends in it becomes part of it.
     for opening, closing in sorted(pairs.values()):
         if opening < first <= closing < last:
             first = opening
@@ -202,12 +202,12 @@ def _plain(raw: str) -> tuple[str, tuple[Mark, ...], Mapping[int, str]]:
     return text + raw[end:], paired(marks), entities or _NO_ENTITIES
 
 
-# ---- sentences over several cues: one segment, its translation is shared out again ----
+# ---- sentences over several cues ----
 
-LINE = 42  # columns: what is read at a glance
+LINE = 42  # columns, which can be read at a glance
 _LONGEST_RUN = 12  # cues
-_PAUSE = 3.0  # seconds after which nobody waits for the rest of a sentence
-# Where hardly a cue ends in a full stop the author left them out, and nothing tells whether a sentence goes on.
+_PAUSE = 3.0  # seconds after which a sentence does not continue
+# If fewer cues end in a full stop the author left them out, and nothing says whether a sentence continues.
 _FULL_STOPS = 0.1
 _ENDS_FULL = re.compile(r"[.。…][\s\"'»”’)\]」]*\Z")
 _WEB_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
@@ -238,7 +238,7 @@ class Subtitles(SplicedFile[str]):
         return map(_run, self._joined())
 
     def _tail(self, cue: Cue) -> str:
-        """How a cue ends, without what is no text."""
+        """How the text of a cue ends, without codes."""
         raw = self._text[max(cue.text_start, cue.text_end - 200) : cue.text_end]
         return re.sub(rf"{_CODE}|[♪♫♬]+", "", raw).rstrip()[-20:]
 
@@ -259,7 +259,7 @@ class Subtitles(SplicedFile[str]):
             yield run
 
     def _goes_on(self, run: list[Utterance], following: Utterance) -> bool:
-        """Whether the sentence at the end of a run is not over with its cue."""
+        """Whether the last sentence of a run continues in the next cue."""
         last = run[-1]
         if following.cue != last.cue + 1 or len(run) == _LONGEST_RUN:
             return False
@@ -292,7 +292,7 @@ class Subtitles(SplicedFile[str]):
             line = piece.strip()
             first = start + len(piece) - len(piece.lstrip())
             own = (mark for mark in new.marks if mark.code.startswith(f"{number}:"))
-            # A mark stays in its cue, wherever its words went.
+            # A mark stays in its cue, wherever its words go.
             marks = [
                 replace(mark, at=min(max(mark.at - first, 0), len(line)), code=mark.code.partition(":")[2])
                 for mark in own
@@ -319,7 +319,7 @@ class Subtitles(SplicedFile[str]):
 
 
 def _in_time(marks: list[Mark]) -> list[Mark]:
-    """Times inside of a cue stay in their order, whatever became of the order of the words."""
+    """With the times inside a cue in order, even if the words are in another one."""
     codes = iter(sorted(mark.code for mark in marks if _TIMESTAMP.match(mark.code)))
     in_order = sorted(marks, key=lambda mark: mark.at)
     return [replace(mark, code=next(codes)) if _TIMESTAMP.match(mark.code) else mark for mark in in_order]
@@ -341,7 +341,7 @@ def _run(parts: list[Utterance]) -> Run:
 
 
 def _space(before: str, after: str) -> str:
-    """What is between the words of two cues: nothing in Chinese."""
+    """What goes between the words of two cues: nothing in Chinese."""
     return "" if not before or (width(before[-1]) == 2 and width(after[0]) == 2) else " "
 
 
@@ -349,11 +349,11 @@ def read(data: bytes, name: str, languages: tuple[str, str]) -> Subtitles:
     return Subtitles(data, name, languages[0])
 
 
-# ---- cutting a text where it may be cut, so that the parts are as wide as wanted ----
+# ---- cutting a text into parts of given widths ----
 
 _NOT_FIRST = frozenset(",.;:!?…%)]}»”’，。、；：！？）】》」』ー々")
 _NOT_LAST = frozenset("([{«“‘（【《「『")
-# How far from the wanted place a cut may be, as a share of a part's width, to come after a mark.
+# How far a cut may be moved to come after punctuation, as a fraction of a part's width.
 _PULL = {mark: pull for marks, pull in ((".!?…。！？", 0.3), (",;:，；：、", 0.15)) for mark in marks}
 
 

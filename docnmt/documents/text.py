@@ -1,4 +1,4 @@
-"""Plain text: a line is a segment; a paragraph wrapped at some width is one, too, and is wrapped again."""
+"""Plain text: a segment is a line, or a wrapped paragraph, which is wrapped again."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from docnmt.documents.segment import Place, Segment, SplicedFile
 from docnmt.text.scripts import columns, unspaced
 
 _LINE = re.compile(r"([^\r\n]*)(\r\n|\n|\r|\Z)")
-_PREFIX = re.compile(r"[\s>]*(?:[-*+•–—·#]+\s+)?")  # indentation, what mail puts before lines, the dash of an item
+_PREFIX = re.compile(r"[\s>]*(?:[-*+•–—·#]+\s+)?")  # indentation, quote marks of mail, the bullet of an item
 _ITEM = re.compile(r"[\s>]*(?:[-*+•–—·#]+|\(?\w{1,3}[.)])\s")
 _ENDS = re.compile(r"""[.!?:;…。！？][\s"'”’»)\]」』]*$""")  # with the space before » in French
 _LETTER = re.compile(r"[^\W\d_]")
-_NARROWEST, _WIDEST = 40, 120  # columns of wrapped text; more would be lines that happen to be long
+_NARROWEST, _WIDEST = 40, 120  # columns of wrapped text; beyond that lines just happen to be long
 _PIECE = re.compile(r"\S+|\s+")
 
 
@@ -34,8 +34,8 @@ def read(data: bytes, name: str, languages: tuple[str, str]) -> SplicedFile[str]
     text, encoding = decoded(data, name)
     if "\0" in text:
         raise DocnmtError(
-            f"{name}: has zero bytes and is no plain text\n"
-            "  Give the file its right ending; if it is UTF-16, save it with a byte order mark or as UTF-8."
+            f"{name}: not plain text: it has zero bytes\n"
+            "  Give the file its proper ending; if it is UTF-16, save it with a byte order mark or as UTF-8."
         )
     return SplicedFile(data, text, name, partial(_places, text), encoding.encoded)
 
@@ -95,8 +95,8 @@ def _place(lines: Sequence[_Line], text: str, width: int) -> Iterator[Place[str]
 
 
 def _is_wrapped(lines: list[_Line], width: int) -> bool:
-    """Whether each line is as long as it could be: the next one's first word had no room. And as that may be so by
-    chance in few lines, most do not end as sentences do."""
+    """Whether each line is full: the first word of the next one would not fit. As a few lines may be so by chance,
+    most must not end like sentences."""
     inner = lines[:-1]
     if not inner or not _NARROWEST <= width <= _WIDEST:
         return False
@@ -119,7 +119,7 @@ def _has_room(line: _Line, following: _Line, width: int) -> bool:
 
 
 def wrap(text: str, first: int, width: int) -> list[str]:
-    """Lines of a width, the first one of another; a word that is too long has a line of its own."""
+    """Lines of at most this width, the first of another; a word that is too long gets a line of its own."""
     lines: list[str] = []
     line, used, limit = "", 0, max(1, first)
     for piece in _pieces(text):

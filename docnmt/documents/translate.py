@@ -1,6 +1,6 @@
-"""A file in another language: its segments into sentences, these through a machine, and back into the file.
+"""Translates a file: its segments are split into sentences, translated by a machine, and put back.
 
-Nothing here knows of models: what translates and aligns is handed in (`Machine`; the one in use is in
+Nothing here knows about models: what translates and aligns is passed in (a `Machine`; the real one is in
 decoding/excerpts.py).
 """
 
@@ -22,7 +22,7 @@ from docnmt.text.scripts import UNSPACED_LANGUAGES, primary
 from docnmt.text.sentences import split
 
 LARGEST = 256 << 20  # bytes
-BLOCK = 256  # sentences translated at a time: what is lost at most when a long file is stopped
+BLOCK = 256  # sentences translated at a time: the most that is lost when a long file is interrupted
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Sentence:
     text: str
     marks: tuple[Mark, ...] = ()
     gap: str = ""  # the space before it, in its segment
-    between: tuple[Mark, ...] = ()  # marks that stand alone inside that space, counted from its begin
+    between: tuple[Mark, ...] = ()  # marks that stand alone in that space, counted from its start
     translate: bool = True
 
 
@@ -51,7 +51,7 @@ class Machine(Protocol[Key]):
         ...
 
     def align(self, pairs: Sequence[tuple[str, str]]) -> Sequence[Links]:
-        """The words that belong together, for each sentence and its translation."""
+        """For each sentence and its translation the words that belong together."""
         ...
 
 
@@ -97,7 +97,7 @@ def place_marks(
     links = dict(zip(pairs, align(list(pairs.values())), strict=True)) if pairs else {}
     done: dict[Key, Translated] = {}
     for key, (sentence, text, bare) in drafts.items():
-        if not text:  # nothing to translate, or no words for it: better the sentence as it is than none
+        if not text:  # nothing to translate, or an empty translation: better the sentence as it is than none
             done[key] = Translated(sentence.text, sentence.marks)
             continue
         if bare:
@@ -145,10 +145,10 @@ def _read(data: bytes, name: str, languages: tuple[str, str]) -> FileText:
         return read_document(data, name, languages)
     except (DocnmtError, OSError):
         raise
-    except Exception as error:  # a file can be broken in ways that nobody thought of
+    except Exception as error:  # files can be broken in ways nobody thought of
         raise DocnmtError(
             f"{name}: cannot be read ({type(error).__name__}: {error})\n"
-            "  It may be damaged: see if the program it comes from opens it, and save it anew."
+            "  It may be damaged: open it in the program that made it and save it again."
         ) from error
 
 
@@ -181,9 +181,8 @@ def _shared_out(
 ) -> Iterable[tuple[Sequence[Mark], Sequence[Mark]]]:
     """Of each sentence its marks, and those that stand alone in the space before it.
 
-    Between two sentences, what opens goes to the second, what closes to the first, what stands alone with space on both
-    sides to neither, unless a mark before it opens there: then it is inside of what that opens. Never does a pair close
-    before it opens.
+    Between two sentences, what opens belongs to the second, what closes to the first, and what stands alone with space
+    on both sides to neither, unless it is inside a pair that opens there. A pair never closes before it opens.
     """
     shares: list[list[Mark]] = [[] for _ in places]
     spaces: list[list[Mark]] = [[] for _ in places]
@@ -209,7 +208,7 @@ def _shared_out(
             first = opened.get(mark.pair, n)
             at = max(n - 1 if mark.at <= start and first < n else n, opened.get(mark.pair, 0))
         else:
-            at = max(at, last)  # behind a mark that opens the next sentence it belongs there, too
+            at = max(at, last)  # after a mark that belongs to the next sentence it belongs there, too
         shares[at].append(mark)
         last = at
     return zip(shares, spaces, strict=True)
@@ -230,7 +229,7 @@ def joined(segment: Segment, pieces: Sequence[tuple[Sentence, Translated]], lang
         length += len(gap) + len(translation.text)
         unchanged = same
     whole = "".join(text) + segment.text[len(segment.text.rstrip()) :]
-    # Marks may stand in the space between sentences: of an unchanged text they stay where they are.
+    # If the text is unchanged, so are the marks, even those in the space between sentences.
     return segment if whole == segment.text or not pieces else Segment(whole, tuple(marks), segment.translate)
 
 
@@ -244,17 +243,17 @@ def _gap(gap: str, languages: tuple[str, str]) -> str:
 
 
 def read_bytes(path: str | Path) -> bytes:
-    """All of a file, if it is one and has a size that can be worked with."""
+    """The content of a file, if it is a regular one and not too large."""
     try:
         found = os.stat(path)
         if stat.S_ISDIR(found.st_mode):
             raise DocnmtError(f"{path}: is a folder, not a file\n  Name the files inside it.")
         if not stat.S_ISREG(found.st_mode):
-            raise DocnmtError(f"{path}: is no regular file\n  Copy what it gives into a file.")
+            raise DocnmtError(f"{path}: is not a regular file\n  Copy its content into one.")
         with open(path, "rb") as file:
             data = file.read(LARGEST + 1) if found.st_size <= LARGEST else b""
     except FileNotFoundError:
-        raise DocnmtError(f"{path}: no such file\n  Check the path; it is taken from the current folder.") from None
+        raise DocnmtError(f"{path}: no such file\n  Check the path; it is relative to the current folder.") from None
     except OSError as error:
         raise DocnmtError(f"{path}: {error.strerror}\n  Check the path and its permissions.") from None
     if found.st_size > LARGEST or len(data) > LARGEST:

@@ -19,18 +19,18 @@ _AROUND = frozenset(("g", "mrk", "pc"))
 _LINE_BREAKS = frozenset(("lb", "x-html-br", "xlf:lb"))
 _ENDINGS = {"ex": "bx", "ept": "bpt", "ec": "sc", "em": "sm"}
 _BEGINNINGS = frozenset(_ENDINGS.values())
-# A target in these states is the source once more, put there by the program that wrote the file.
+# A target in these states is just a copy of the source, made by the program that wrote the file.
 _UNTRANSLATED = frozenset(("new", "needs-translation"))
 _REVIEW = "needs-review-translation"
-_LINE_END = re.compile(r"((?<![^\S\n])[^\S\n]*+\n\s*)")  # never begun amid spaces: long runs of them cost time
+_LINE_END = re.compile(r"((?<![^\S\n])[^\S\n]*+\n\s*)")  # not from amid spaces: long runs of them take long
 
 
 def read(data: bytes, name: str, languages: tuple[str, str]) -> FileText:
     xml = XmlBytes(data, name)
     text = xml_file(xml, _UNITS, _Units(xml, languages).places, Outline(_NAMESPACES, added=frozenset(("target",))))
     if xml.root is None or xml.root.name != "xliff":
-        problem = "not what its name says: no <xliff> is in it"
-        raise DocnmtError(f"{name}: {problem}\n  Export the texts as XLIFF once more.")
+        problem = "not XLIFF, although its name says so: there is no <xliff> in it"
+        raise DocnmtError(f"{name}: {problem}\n  Export the texts as XLIFF again.")
     return text
 
 
@@ -39,7 +39,7 @@ class _Units:
 
     def __init__(self, xml: XmlBytes, languages: tuple[str, str]):
         self._xml, self._languages = xml, languages
-        self._holders: set[Element] = set()  # the elements that tell the languages, as far as they were met
+        self._holders: set[Element] = set()  # the elements with the languages that were met so far
 
     def places(self, unit: Element) -> Iterator[Place[bytes] | Change[bytes]]:
         yield from self._language(unit)
@@ -59,8 +59,8 @@ class _Units:
                 yield from self._pair(segment.find("source"), target, known, segment)
 
     def _language(self, unit: Element) -> Iterator[Change[bytes]]:
-        """Checks the languages that are told, and tells that of the target where that was left out: in <file
-        target-language> in version 1, <xliff trgLang> in version 2."""
+        """Checks the languages of the file, and adds the target language if it is missing: as <file target-language> in
+        version 1, <xliff trgLang> in version 2."""
         name, attribute = ("xliff", "trgLang") if unit.name == "unit" else ("file", "target-language")
         *_, root = unit.ancestors
         holder = next((around for around in unit.ancestors if around.name == name), root)
@@ -84,7 +84,7 @@ class _Units:
         passage = Passage(pieces[first:last], translate=not known)
 
         def changes(new: Segment) -> Iterator[Change[bytes]]:
-            """There always are some: a translation that equals the source is one, too."""
+            """Made even if the translation equals the source."""
             if not known:
                 text = written((*pieces[:first], *passage.pieces(new), *pieces[last:]), self._xml)
                 yield from self._filled(source, target, segment, text)
@@ -133,7 +133,7 @@ def with_breaks(pieces: Iterable[Piece]) -> Iterator[Piece]:
 
 
 def _space_before(element: Element) -> Span:
-    """The line end and indentation that an element stands after."""
+    """The line end and indentation before an element."""
     start = element.start
     siblings = element.parent.children if element.parent else []
     for sibling in reversed(siblings[: siblings.index(element)]):
@@ -152,11 +152,11 @@ def _with_attribute(xml: XmlBytes, element: Element, name: str, value: str) -> C
 
 
 def check_language(name: str, told: str, wanted: str, which: str) -> None:
-    """`told` by the file, `wanted` by the model. Only plain codes such as fr are compared: there are many others."""
+    """`told` by the file, `wanted` by the model. Only two-letter codes are compared: others have many variants."""
     codes = [primary(code) for code in (told, wanted)]
     if all(len(code) == 2 for code in codes) and codes[0] != codes[1]:
-        problem = f"its {which} language is {told}, the translation's is {wanted}"
-        raise DocnmtError(f"{name}: {problem}\n  Take a model for the file's languages, or correct them in the file.")
+        problem = f"its {which} language is {told}, the model's is {wanted}"
+        raise DocnmtError(f"{name}: {problem}\n  Use a model for the file's languages, or correct them in the file.")
 
 
 def _inline(element: Element) -> Inline:

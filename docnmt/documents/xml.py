@@ -1,4 +1,4 @@
-"""XML files: elements with the bytes each one stands in, and translations written into these bytes alone."""
+"""XML files: elements with the place of their bytes, and translations written into these bytes only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from docnmt.base.errors import DocnmtError
 from docnmt.documents.inline import Passage, Piece, has_letters, trim
 from docnmt.documents.segment import MAX_IN_PARAGRAPH, Change, Place, Segment, Span, SplicedFile
 
-MAX_DEPTH = 250  # of elements inside each other; the deepest tables of real documents come to a few dozen
+MAX_DEPTH = 250  # of nested elements; the deepest tables in real documents have a few dozen levels
 _CHUNK = 1 << 16  # all elements that end in it are in memory at once
 _XML = "http://www.w3.org/XML/1998/namespace"
 _DECLARED = re.compile(rb"""^<\?xml[^>]*?\sencoding\s*=\s*["']([A-Za-z][\w.-]*)["']""")
@@ -72,8 +72,8 @@ class Element:
 
 
 class _Names(dict[str, str]):
-    """From names as the parser gives them to names with the prefixes of `namespaces`. Those of other namespaces have
-    the address in braces."""
+    """Names with the prefixes of `namespaces` for names as expat gives them; with the address in braces for those in
+    other namespaces."""
 
     def __init__(self, namespaces: Mapping[str, str]):
         self._prefixes = {**namespaces, _XML: "xml", "": ""}
@@ -115,7 +115,7 @@ class XmlBytes:
                 "  Open it in the program that made it and save it again."
             ) from error
         except (ValueError, LookupError) as error:
-            raise DocnmtError(f"{self.name}: text in {self.codec}, which is not read\n  Save it in UTF-8.") from error
+            raise DocnmtError(f"{self.name}: encoding {self.codec} is not supported\n  Save it as UTF-8.") from error
         builder.end(len(self.data))
         yield from builder.ready
 
@@ -126,11 +126,11 @@ class XmlBytes:
         return self.data[start:end].decode(self.codec)
 
     def tag_name(self, element: Element) -> str:
-        """The name as it stands in the file, with the file's own prefix."""
+        """The name as it is in the file, with the file's own prefix."""
         return re.split(r"[\s/>]", self.decode(element.start, element.inner)[1:], maxsplit=1)[0]
 
     def attribute(self, element: Element, name: str) -> Span | None:
-        """Where the value of an attribute stands, between its quotes. The name is as the file spells it."""
+        """Where the value of an attribute is, without its quotes. The name is as in the file."""
         tag = self.decode(element.start, element.inner)
         for found in _ATTRIBUTE.finditer(tag):
             if found[1] == name:
@@ -146,18 +146,17 @@ class XmlBytes:
 
 
 class _Builder:
-    """Makes elements of what the parser finds. The parser tells where something begins, and so where the last thing
-    ended."""
+    """Makes elements of what expat finds. It only says where something begins: that is where the thing before ends."""
 
     def __init__(self, name: str, wanted: frozenset[str], namespaces: Mapping[str, str]):
         self.ready: list[Element] = []
         self.root: Element | None = None
         self._name, self._wanted, self._names = name, wanted, _Names(namespaces)
         self._around: list[Element] = []
-        self._inside = 0  # how many of those around are wanted ones or in a wanted one
-        self._section: list[str] | None = None  # the text of a CDATA section, which begins at the next
+        self._inside = 0  # how many of those are wanted, or inside a wanted one
+        self._section: list[str] | None = None  # the text of an open CDATA section
         self._section_start = 0
-        self._nodes = 0  # in the wanted element at hand
+        self._nodes = 0  # in the current wanted element
         self._unended: tuple[Element | Text, str] | None = None
         self.parser = parser = expat.ParserCreate(namespace_separator=" ")
         parser.StartElementHandler = self._start_tag
@@ -182,8 +181,8 @@ class _Builder:
     def _start_tag(self, name: str, attributes: dict[str, str]) -> None:
         here = self.end(self.parser.CurrentByteIndex)
         if len(self._around) >= MAX_DEPTH:
-            problem = f"elements inside each other, more than {MAX_DEPTH} deep"
-            raise self._refused(problem, "No document needs as many: it is not read.")
+            problem = f"elements nested more than {MAX_DEPTH} deep"
+            raise self._refused(problem, "No document needs that many levels: it is not read.")
         parent = self._around[-1] if self._around else None
         named = {self._names[key]: value for key, value in attributes.items()}
         element = Element(self._names[name], named, parent, here)
@@ -211,7 +210,7 @@ class _Builder:
             self._add(Text(here, text))
 
     def _start_section(self) -> None:
-        """<![CDATA[ ... ]]>: one text, as what is around it cannot stand without it."""
+        """<![CDATA[ ... ]]> is one text: it is replaced with its delimiters."""
         self._section, self._section_start = [], self.end(self.parser.CurrentByteIndex)
 
     def _end_section(self) -> None:
@@ -223,15 +222,15 @@ class _Builder:
         self._nodes += 1
         if self._nodes > MAX_IN_PARAGRAPH:
             problem = f"more than {MAX_IN_PARAGRAPH:,} elements in one paragraph"
-            raise self._refused(problem, "Part it into paragraphs.")
+            raise self._refused(problem, "Split it into paragraphs.")
         self._around[-1].children.append(child)
         self._unended = child, "end"
 
     def _doctype(self, name: str, system: str | None, public: str | None, internal: int) -> None:
-        # The only place for entities that grow; a DTD that is only named is never fetched.
+        # Only there can entities that grow be declared; a DTD that is only named is never fetched.
         if internal:
             problem = "declarations in the DOCTYPE, which can be made to fill up memory"
-            raise self._refused(problem, "Remove what stands there between [ and ].")
+            raise self._refused(problem, "Remove what is between [ and ] there.")
 
     def _refused(self, problem: str, remedy: str) -> DocnmtError:
         return DocnmtError(f"{self._name}, line {self.parser.CurrentLineNumber}: {problem}\n  {remedy}")
@@ -247,7 +246,7 @@ Part = bytes | Span  # some bytes, or where they stand in the file
 
 
 def escape(text: str, in_quotes: bool = False) -> str:
-    # What XML cannot express becomes the sign for an unknown character.
+    # What XML cannot express becomes the replacement character.
     return _FORBIDDEN.sub("\ufffd", text).translate(_SPELLED_IN_QUOTES if in_quotes else _SPELLED)
 
 
@@ -255,9 +254,9 @@ class Inline(Enum):
     """What an element inside a paragraph is to its text."""
 
     AROUND = "around"  # it holds text: bold, a link
-    UNSEEN = "unseen"  # it holds text and does nothing to it that a reader sees
-    ALONE = "alone"  # it and all in it stay as they are
-    GAP = "gap"  # the same, and it parts words as a space does
+    UNSEEN = "unseen"  # it holds text and has no visible effect
+    ALONE = "alone"  # it stays as it is, with everything in it
+    GAP = "gap"  # the same, and it separates words like a space
 
 
 def pieces_of(
@@ -270,7 +269,7 @@ def pieces_of(
         if isinstance(child, Text):
             yield Piece(child.start, child.end, child.text, wide=True)
         elif (kind := inline(child)) is Inline.UNSEEN:
-            # Its tags are a pair without words: a part of the content that has one of them has both.
+            # A pair of empty texts: what contains one of them contains both.
             yield Piece(child.start, child.inner, "").tied(f"unseen {child.start}")
             yield from pieces_of(child, inline, link)
             yield Piece(child.outer, child.end, "").tied(f"/unseen {child.start}")
@@ -323,13 +322,13 @@ def xml_file(
     return SplicedFile(xml.data, xml.data, xml.name, places, partial(outline.checked, xml.data, name=xml.name))
 
 
-# ---- what was written, read again ----
+# ---- checking what was written ----
 
-_REMEDY = "This is a fault of docnmt: nothing was written. Report it with the file, please."
+_REMEDY = "This is a bug in docnmt: nothing was written. Please report it with the file."
 
 
 class Outline:
-    """How often each element stands where, which no translation changes but for what a kind of file says."""
+    """How often each element occurs under each path. A translation must not change that, with exceptions by kind."""
 
     def __init__(
         self,
@@ -338,11 +337,11 @@ class Outline:
         free: Callable[[str, Mapping[str, str]], bool] = lambda name, attributes: False,
         added: frozenset[str] = frozenset(),
     ):
-        """`namespaces` gives the prefixes for names. `inline` elements move among the words, into each other and out
-        again. `free` ones come and go, but not what is in them; `added` ones do with all that is in them."""
+        """`namespaces` gives the prefixes for names. `inline` elements may move, also into each other and out again.
+        `free` ones may come and go, but not their content; `added` ones may come and go with it."""
         self.namespaces, self._names = namespaces, _Names(namespaces)
         self._inline, self._free, self._added = inline, free, added
-        # Each path as a number, by that of its parent and a name: spelt out, paths in a hostile file would fill memory.
+        # Each path is a number, by its parent's and a name: as strings, the paths of a hostile file would fill memory.
         self._paths: dict[tuple[int, str], int] = {}
 
     def checked(self, old: bytes, new: bytes, name: str) -> bytes:
@@ -386,7 +385,7 @@ class Outline:
                 around.pop()
 
         parser = expat.ParserCreate(namespace_separator=" ")
-        parser.UseForeignDTD(True)  # else the name of an entity in a page without a DOCTYPE would be an error
+        parser.UseForeignDTD(True)  # else named entities would be errors in pages without a DOCTYPE
         parser.StartElementHandler, parser.EndElementHandler = start, end
         parser.Parse(data, True)
         return found

@@ -8,20 +8,20 @@ import unicodedata
 
 UNSPACED_LANGUAGES = frozenset({"zh", "ja", "th", "lo", "km", "my", "yue", "wuu"})  # no spaces between sentences
 
-# Ranges to stand inside the brackets of a pattern.
+# Ranges, for use inside the brackets of a pattern.
 CJK = "\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Kana, Han and its signs 々〆〇
 _BOPOMOFO = "\u3100-\u312f\u31a0-\u31bf"
-# Thai, Lao, Burmese, Khmer, Bopomofo, Kana, Han: no spaces part words there. Korean has spaces.
+# Thai, Lao, Burmese, Khmer, Bopomofo, Kana, Han: no spaces between words. Korean has spaces.
 UNSPACED = f"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff{_BOPOMOFO}{CJK}"
 CJK_PUNCTUATION = "\u3000-\u3004\u3008-\u303f\uff00-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65"
-# All that is written in squares, with radicals, Hangul and half-width Kana.
+# Everything written in squares, with radicals, Hangul and half-width Kana.
 EAST_ASIAN = (
     "\u1100-\u11ff\u2e80-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
 )
-# Signs above, below and beside letters, which are no letters to `re` but part of the word; Indic scripts whole.
+# Signs above, below and beside letters: not letters for `re`, but part of the word. Indic scripts completely.
 SIGNS = "\u0300-\u036f\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff"
 
-# The scripts of languages; what is not named here is written in Latin letters.
+# The scripts of languages; the default is Latin.
 _SCRIPTS = {
     "be bg kk ky mk mn ru sr tg tt uk": "\u0400-\u052f",  # Cyrillic
     "ar fa ps ug ur": "\u0600-\u06ff\u0750-\u077f\ufb50-\ufdff\ufe70-\ufefc",  # Arabic
@@ -70,7 +70,7 @@ def unspaced(character: str) -> bool:
 
 
 def in_spaced_word(character: str) -> bool:
-    """A letter or digit of a script that has spaces between words; not so the empty string."""
+    """A letter or digit of a script that has spaces between words; false for the empty string."""
     return character.isalnum() and not unspaced(character)
 
 

@@ -1,7 +1,7 @@
 """Where sentences end. Nothing is lost: the pieces, put together, are the text.
 
-A mark ends a sentence if what stands before it is no abbreviation, initial or number of a list, and what follows looks
-like a beginning. When in doubt it does not: two sentences in one are translated better than one in two.
+A mark ends a sentence if it does not follow an abbreviation, an initial or the number of a list item, and if a sentence
+seems to begin after it. When in doubt it does not: two sentences as one are translated better than one as two.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from docnmt.text.scripts import EAST_ASIAN, primary
 
 LONGEST = 1000  # characters of a sentence; a longer one is cut where that hurts least
 
-# Chinese, Japanese and others in which no space has to follow the end of a sentence.
+# Chinese, Japanese and others, where no space has to follow the end of a sentence.
 _FULL = "。！？｡︒।॥။።፧៕"
-_OPENING = "\"'“‘„‚«‹»([{¿¡「『（【《〈*_–—-"  # what may stand before the first word of a sentence
+_OPENING = "\"'“‘„‚«‹»([{¿¡「『（【《〈*_–—-"  # what may come before the first word of a sentence
 _LINE = "\t\n\v\f\r\x1c\x1d\x1e\x85\u2028\u2029"
 
-# Line ends and tabs always part; else marks, what closes after them, and the space that follows.
+# Line ends and tabs always end a sentence; else marks, with what closes after them and the space that follows.
 _CLOSING = {"": "”’»", "de": "“‘«»”’", "cs": "“‘«»”’", "sk": "“‘«»”’", "sl": "“‘«»”’", "da": "“«»”’"}
 _ENDS = r"""
     (?P<line>[{line}]\s*)
@@ -46,7 +46,7 @@ _CUTS = tuple(map(re.compile, (r"[;:,—–.!?)]\s+(?=\S)", "[，、；：—…
 
 @dataclass(frozen=True)
 class Words:
-    """Words that tell whether a full stop ends a sentence: what each list is for stands in abbreviations.toml."""
+    """Words that tell whether a full stop ends a sentence; abbreviations.toml explains each list."""
 
     always: frozenset[str]
     often: frozenset[str]
@@ -97,7 +97,7 @@ def _ends(language: str) -> re.Pattern[str]:
 
 def _boundaries(text: str, language: str) -> list[int]:
     ends: list[int] = []
-    start, letter = 0, -1  # of the sentence at hand, and where its first letter is
+    start, letter = 0, -1  # of the current sentence, and where its first letter is
     quotes = _Quotes(text)
     for found in _ends(language).finditer(text):
         end = found.end()
@@ -126,7 +126,7 @@ def _boundaries(text: str, language: str) -> list[int]:
 
 
 def _ends_full(text: str, found: re.Match[str], quotes: _Quotes, start: int) -> bool:
-    """After a mark that needs no space: not inside of quotes, and not after quotes that the sentence goes on behind."""
+    """After a mark that needs no space: not inside quotes, nor after quotes if the sentence continues behind them."""
     end = found.end()
     if quotes.open_at(end, start):
         return False
@@ -135,7 +135,7 @@ def _ends_full(text: str, found: re.Match[str], quotes: _Quotes, start: int) -> 
 
 
 class _Quotes:
-    """Which of the wide quotes are open at a place. Places are asked for in order."""
+    """Whether wide quotes are open at a place. Places have to be asked for in order."""
 
     def __init__(self, text: str):
         self.text, self.at, self.stack = text, 0, list[str]()
@@ -143,14 +143,14 @@ class _Quotes:
     def open_at(self, place: int, start: int) -> bool:
         begin = max(self.at, start)
         if start > self.at:
-            self.stack.clear()  # a quote that was given up with the sentence before
+            self.stack.clear()  # a quote that was given up with the previous sentence
         for found in _QUOTE.finditer(self.text, begin, place):
             if found[0] in _QUOTES:
                 self.stack.append(_QUOTES[found[0]])
             elif self.stack and self.stack[-1] == found[0]:
                 self.stack.pop()
         self.at = max(place, self.at)
-        # One that does not close soon, or never does, must not swallow the text.
+        # A quote that does not close soon, or at all, must not swallow the text.
         return bool(self.stack) and self.text.find(self.stack[0], place, place + _LONGEST_QUOTE) >= 0
 
 
@@ -193,7 +193,7 @@ def _inside(place: int, spans: Sequence[tuple[int, int]]) -> bool:
 
 
 def _cuts(text: str, start: int, end: int, whole: Sequence[tuple[int, int]]) -> list[int]:
-    """Where to cut a sentence that is too long: in the second half of what may be, else at its end."""
+    """Where to cut a sentence that is too long: in the second half of the longest allowed, else at its end."""
     cuts = []
     while end - start > LONGEST:
         limit = start + LONGEST

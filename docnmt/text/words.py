@@ -14,16 +14,16 @@ from docnmt.text.scripts import UNSPACED
 
 SPACE = "▁"
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
-_UNSPACED = re.compile(f"[{UNSPACED}]")  # no spaces part words there, so a piece has to do
+_UNSPACED = re.compile(f"[{UNSPACED}]")  # without spaces between words a piece has to do
 
 
 def letters(text: str) -> str:
-    """What is left of a sentence however it is tokenised, escaped and encoded."""
+    """What is the same in a sentence however it is tokenised, escaped and encoded."""
     return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", html.unescape(text)).casefold()))
 
 
 class Word(NamedTuple):
-    """Pieces `begin` to `end` as text; `spaced` where a space stands before it."""
+    """Pieces `begin` to `end` as text; `spaced` if a space comes before it."""
 
     text: str
     begin: int

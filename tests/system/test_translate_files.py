@@ -152,8 +152,8 @@ def test_a_batch_goes_on_past_broken_files(model, letter, sentences, tmp_path):
         "zeros.txt": "zero bytes",
         "huge.txt": "more than 256 MB",
         "missing.txt": "no such file",
-        "paper.pdf": "not a kind of file that is read",
-        "app.yaml": "not a kind of file that is read",
+        "paper.pdf": "this kind of file is not supported",
+        "app.yaml": "this kind of file is not supported",
         "letter.txt": "text",
         "lines.fr": "text",
     }.items():

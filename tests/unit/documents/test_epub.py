@@ -142,11 +142,11 @@ def test_hidden_fonts_are_no_protection() -> None:
     [
         (book(encryption=encrypted("http://www.w3.org/2001/04/xmlenc#aes128-cbc")), "protected against copying (DRM)"),
         (book(container=None), "not an EPUB book: META-INF/container.xml is missing"),
-        (book(package=None), "the book's list of contents is missing: OEBPS/book.opf"),
-        (book(one=None), "OEBPS/text/a.xhtml is listed in it, but missing"),
+        (book(package=None), "the book's package file is missing: OEBPS/book.opf"),
+        (book(one=None), "OEBPS/text/a.xhtml is listed in the book, but missing"),
         (book(one="<p>never <b class='x></p>"), "OEBPS/text/a.xhtml, line 1: a tag that is never closed"),
-        (book(package=PACKAGE.replace("<package", '<!DOCTYPE p [<!ENTITY a "b">]><package')), "entities of its own"),
-        (b"%PDF-1.4", "is not what its name says"),
+        (book(package=PACKAGE.replace("<package", '<!DOCTYPE p [<!ENTITY a "b">]><package')), "it declares entities"),
+        (b"%PDF-1.4", "is not a zip archive, although its name says so"),
     ],
 )
 def test_bad_books_are_named(data: bytes, message: str) -> None:

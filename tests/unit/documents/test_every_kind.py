@@ -136,7 +136,7 @@ def test_a_long_run_of_spaces_takes_no_long_time(kind):
 
 @pytest.mark.parametrize("name", ["letter.doc", "book.PDF", "sheet.xlsx"])
 def test_files_that_are_not_read_are_named_as_such(name: str) -> None:
-    with pytest.raises(DocnmtError, match=rf"{name}: not a kind of file that is read\n  Save it as .docx"):
+    with pytest.raises(DocnmtError, match=rf"{name}: this kind of file is not supported\n  Save it as .docx"):
         is_document(name)
 
 
@@ -145,5 +145,5 @@ def test_files_that_are_not_read_are_named_as_such(name: str) -> None:
     [("a.yaml", "po, .xliff"), ("a.CSV", "--format text"), ("x.properties", ".json"), ("f.ass", ".srt")],
 )
 def test_files_with_keys_are_not_read_as_lines(name: str, remedy: str) -> None:
-    with pytest.raises(DocnmtError, match=rf"{name}: not a kind of file that is read\n  .*{remedy}"):
+    with pytest.raises(DocnmtError, match=rf"{name}: this kind of file is not supported\n  .*{remedy}"):
         is_document(name)

@@ -106,7 +106,7 @@ def test_a_paragraph_of_too_many_pieces_is_refused(kind: str, monkeypatch: pytes
     for module in ("segment", "xml", "html"):
         monkeypatch.setattr(f"docnmt.documents.{module}.MAX_IN_PARAGRAPH", 500)
     shape = {"docx": "looks", "odt": "spans", "xliff": "inline", "html": "pairs"}[kind]
-    with pytest.raises(DocnmtError, match=r"more than 500 (tags|elements) in one paragraph.*\n  Part it"):
+    with pytest.raises(DocnmtError, match=r"more than 500 (tags|elements) in one paragraph.*\n  Split it"):
         read_document(HOSTILE[kind][shape](60_000), f"a.{kind}")
 
 
@@ -116,14 +116,14 @@ def test_files_of_tiny_pieces_are_refused_while_they_are_read(kind: str, monkeyp
     shape = {"txt": "letters", "md": "headings", "html": "paragraphs", "epub": "paragraphs", "docx": "paragraphs"}
     shape |= {"odt": "paragraphs", "xliff": "units", "po": "messages", "json": "strings", "srt": "cues", "vtt": "cues"}
     monkeypatch.setattr("docnmt.documents.segment._BYTES", 200)
-    with pytest.raises(DocnmtError, match="more sentences, marks or messages than a file of its size can have"):
+    with pytest.raises(DocnmtError, match="too many sentences, marks or messages for a file of its size"):
         FileSentences(HOSTILE[kind][shape[kind]](60_000), f"a.{kind}", ("fr", "en"))
     assert FileSentences(ORDINARY[kind](3_000), f"a.{kind}", ("fr", "en"))
 
 
 def test_a_paragraph_of_too_many_sentences_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("docnmt.documents.segment._ANYWAY", 100)
-    with pytest.raises(DocnmtError, match=r"a\.txt: more sentences"):
+    with pytest.raises(DocnmtError, match=r"a\.txt: too many sentences"):
         FileSentences(b"Un. " * 200, "a.txt", ("fr", "en"))
 
 

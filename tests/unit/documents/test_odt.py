@@ -246,11 +246,11 @@ ENCRYPTED = '<manifest:file-entry manifest:full-path="x"><manifest:encryption-da
     ("data", "problem"),
     [
         (odt("", manifest=ENCRYPTED), "some.odt: encrypted"),
-        (b"%PDF-1.7", "not what its name says"),
-        (docx(""), "no OpenDocument text, there is no content.xml in it"),
+        (b"%PDF-1.7", "is not a zip archive, although its name says so"),
+        (docx(""), "not an OpenDocument text, although its name says so: there is no content.xml in it"),
         (
             zipped({"mimetype": "application/vnd.oasis.opendocument.spreadsheet", "content.xml": "<x/>"}),
-            "it is of the kind application/vnd.oasis.opendocument.spreadsheet",
+            "it is application/vnd.oasis.opendocument.spreadsheet",
         ),
         (odt("<text:p>"), "some.odt (content.xml), line 2: not well-formed XML"),
         (zipped({"content.xml": '<!DOCTYPE x [<!ENTITY a "b">]><x/>'}), "declarations in the DOCTYPE"),

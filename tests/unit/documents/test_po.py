@@ -120,7 +120,7 @@ def test_unchanged_segments_leave_the_bytes(variant: str) -> None:
 
 def test_a_catalogue_in_another_language_is_not_filled() -> None:
     data = catalogue().replace(b"Language: \\n", b"Language: de\\n")
-    with pytest.raises(DocnmtError, match=r"x.po: its target language is de, the translation's is fr\n"):
+    with pytest.raises(DocnmtError, match=r"x.po: its target language is de, the model's is fr\n"):
         read_document(data, "x.po", ("en", "fr"))
     assert read_document(data, "x.po", ("en", "de")).segments
 
@@ -308,7 +308,7 @@ def test_generated_catalogues(entries: list[tuple[str, bool, str, str]]) -> None
         (b'\n"a"\n', "x.po, line 2: a string without a keyword"),
         (b'msgid "a\nmsgstr ""\n', "x.po, line 1: neither keyword, string nor comment"),
         (b"PK\x03\x04", "x.po, line 1: neither keyword, string nor comment"),
-        (b'message "a"', "x.po, line 1: no keyword of a catalogue"),
+        (b'message "a"', "x.po, line 1: not a keyword of a catalogue"),
         (b"msgid\nmsgstr", "x.po, line 1: msgid without a string"),
         (b'msgid "caf\xe9"\nmsgstr ""\n', "x.po, line 1: byte 0xE9 is not utf-8"),
         (b'msgid ""\nmsgstr "Content-Type: text/plain; charset=nonsense\\n"\n', "x.po: unknown charset nonsense"),
@@ -320,7 +320,7 @@ def test_broken_catalogues_are_named(data: bytes, message: str) -> None:
 
 
 def test_a_character_the_charset_has_not_is_an_error() -> None:
-    with pytest.raises(DocnmtError, match="ISO-8859-1 has not"):
+    with pytest.raises(DocnmtError, match="ISO-8859-1 lacks"):
         translated(VARIANTS["latin"](catalogue()), lambda text: "保存")
 
 
