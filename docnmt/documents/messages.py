@@ -20,8 +20,8 @@ _INSIDE = re.compile(
     r"|(?P<tag></?[A-Za-z0-9][\w:.-]*(?:\s[^<>]*)?/?>"
     r"|\{\s*\w+\s*,\s*(?:number|date|time|spellout|ordinal|duration|list)\b[^{}]*\})"
     r"|(?P<entity>&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});)"
-    r"|(?P<key>(?<!\w)[_&](?=[^\W\d_])|(?<=[^\W\d_])&(?=[a-zß-ÿ]))"
 )
+_INSIDE_LABEL = re.compile(_INSIDE.pattern + r"|(?P<key>(?<!\w)[_&](?=[^\W\d_])|(?<=[^\W\d_])&(?=[a-zß-ÿ]))")
 _LETTER = re.compile(r"[^\W\d_]")
 # Placeholders and command-line options: their letters are not text.
 _NO_TEXT = re.compile(
@@ -90,37 +90,38 @@ def _add_line(lines: list[_Line], text: str, start: int, end: int, translate: bo
         start += 1
     while end > start and text[end - 1].isspace():
         end -= 1
-    plain, marks, entities = _plain(text[start:end])
-    if _LETTER.search(_NO_TEXT.sub("", plain)) and not _ADDRESS.fullmatch(plain):
-        lines.append(_Line(start, end, Segment(plain, marks, translate), entities))
+    raw = text[start:end]
+    is_label = len(raw) <= _LABEL and raw.count("_") + raw.count("&") == 1
+    words, marks, entities = plain(raw, _INSIDE_LABEL if is_label else _INSIDE)
+    if _LETTER.search(_NO_TEXT.sub("", words)) and not _ADDRESS.fullmatch(words):
+        lines.append(_Line(start, end, Segment(words, marks, translate), entities))
 
 
-def _plain(raw: str) -> tuple[str, tuple[Mark, ...], dict[int, str]]:
-    text: list[str] = []
-    length = 0
+def plain(raw: str, pattern: re.Pattern[str]) -> tuple[str, tuple[Mark, ...], dict[int, str]]:
+    """A string as text, marks, and how the characters are written that were entities.
+
+    `pattern` finds what is not plain: a `space` that reads as one, a `wrap` where a line merely continues in the next
+    one, an `entity`; everything else becomes a mark.
+    """
+    text = ""
     marks: list[Mark] = []
     entities: dict[int, str] = {}
     end = 0
-    has_key = len(raw) <= _LABEL and raw.count("_") + raw.count("&") == 1
-    for found in _INSIDE.finditer(raw):
-        if found["key"] and not has_key:
-            continue
-        before = raw[end : found.start()]
-        if found["wrap"]:
-            before = before.rstrip(" ") + " "
-        elif found["entity"]:
-            character = html.unescape(found[0])
-            if len(character) > 1:
-                continue  # not an entity after all
-            entities[ord(character)] = found[0]
-            before += character
-        text.append(before)
-        length += len(before)
-        if not found["entity"]:
-            marks.append(Mark(length, found[0]))
+    for found in pattern.finditer(raw):
+        text += raw[end : found.start()]
         end = found.end()
-    text.append(raw[end:])
-    return "".join(text), paired(marks), entities
+        match found.lastgroup:
+            case "space":
+                text += "" if text.endswith(" ") else " "
+            case "entity":
+                character = html.unescape(found[0])
+                text += character
+                if len(character) == 1:
+                    entities[ord(character)] = found[0]
+            case group:
+                text = text.rstrip(" ") + " " if group == "wrap" else text
+                marks.append(Mark(len(text), found[0]))
+    return text + raw[end:], paired(marks), entities
 
 
 def _written(segment: Segment, entities: dict[int, str]) -> str:

@@ -181,8 +181,8 @@ class SplicedFile(Generic[AnyStr]):
                 along.append(place)
         if not changes and not always:
             return self._data
-        splice: Splice[AnyStr] = Splice(self._content, [*changes, *along])
-        return self._finish(splice.whole())
+        changes += along
+        return self._finish(Splice(self._content, changes).whole())
 
 
 # ---- limits ----

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 from array import array
 from bisect import bisect_left
@@ -14,6 +13,7 @@ from itertools import accumulate, pairwise
 from docnmt.base.errors import DocnmtError
 from docnmt.base.lines import decoded
 from docnmt.documents.inline import paired, with_marks
+from docnmt.documents.messages import plain
 from docnmt.documents.segment import Change, Mark, Place, Segment, SplicedFile
 from docnmt.text.scripts import columns, width
 from docnmt.text.sentences import split
@@ -37,7 +37,7 @@ _NEXT_SPEAKER = re.compile(r"(?<=[.!?…»\"”])[ \t]+(?=[-‐–—][ \t]?(?P<
 _INSIDE = re.compile(rf"(?P<code>{_CODE}|[♪♫♬]+ *)|(?P<space>\s+)|(?P<entity>&(?:#?\w{{1,31}});)")
 _STYLE = re.compile(r"</?[ibu]>", re.IGNORECASE)
 _LETTER = re.compile(r"[^\W\d_]")
-_NO_ENTITIES: Mapping[int, str] = {}
+_NO_ENTITIES: Mapping[int, str] = {}  # shared by all cues without any, to save memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,14 +142,14 @@ def _utterance(text: str, cue: int, begin: int, end: int) -> Utterance:
     start, end = _core(text, begin, end)
     before = text[begin:start]
     signs = re.sub(_CODE, "", before)
-    plain, marks, entities = _plain(text[start:end])
+    words, marks, entities = plain(text[start:end], _INSIDE)
     return Utterance(
         cue,
         start,
         end,
-        plain,
+        words,
         marks,
-        entities,
+        entities or _NO_ENTITIES,
         speaker=re.search(_SPEAKER, signs) is not None,
         sung=any(sign in signs for sign in "♪♫♬"),
         shown="".join(code for code in re.findall(_CODE, before) if not _STYLE.fullmatch(code)),
@@ -180,26 +180,6 @@ def _core(text: str, start: int, end: int) -> tuple[int, int]:
         if first <= opening < last <= closing:
             last = ends[closing]
     return min(first, last), last
-
-
-def _plain(raw: str) -> tuple[str, tuple[Mark, ...], Mapping[int, str]]:
-    text = ""
-    marks: list[Mark] = []
-    entities: dict[int, str] = {}
-    end = 0
-    for found in _INSIDE.finditer(raw):
-        text += raw[end : found.start()]
-        end = found.end()
-        if found["code"]:
-            marks.append(Mark(len(text), found[0]))
-        elif found["space"]:
-            text += "" if text.endswith(" ") else " "
-        else:
-            character = html.unescape(found[0])
-            text += character
-            if len(character) == 1:
-                entities[ord(character)] = found[0]
-    return text + raw[end:], paired(marks), entities or _NO_ENTITIES
 
 
 # ---- sentences over several cues ----
