@@ -23,7 +23,7 @@ _TOKEN = re.compile(r'\s*(?:("(?:[^"\\]|\\.)*+")|([\[\]{},:])|[^\s"\[\]{},:]+)')
 _CHOICE = re.compile(r"\{\s*[\w.-]+\s*,\s*(?:plural|selectordinal|select)\s*,")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _FEW, _BYTES = 50_000, 16  # objects and arrays that any file may have; beyond them one for so many bytes
-_TEXT_KEYS = frozenset(("message", "defaultMessage"))
+_TEXT_KEYS = {"message", "defaultMessage"}
 _ENTRY_KEYS = _TEXT_KEYS | {"description", "placeholders", "id", "hash", "meaning", "context", "comment"}
 
 

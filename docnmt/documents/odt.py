@@ -21,16 +21,16 @@ _NAMESPACES = {
 }
 # In the order in which they are read: the title first, headers and footers last.
 _PARTS = ("meta.xml", "content.xml", "styles.xml")
-_WITH_TEXT = frozenset(("text:p", "text:h", "svg:title", "svg:desc", "dc:title"))
-_STYLE = frozenset(("style:style",))
-_AROUND = frozenset(("text:span", "text:a", "text:meta"))
-_GAPS = frozenset(("text:s", "text:tab", "text:line-break"))
+_WITH_TEXT = {"text:p", "text:h", "svg:title", "svg:desc", "dc:title"}
+_STYLE = {"style:style"}
+_AROUND = {"text:span", "text:a", "text:meta"}
+_GAPS = {"text:s", "text:tab", "text:line-break"}
 # LibreOffice's and pandoc's names, without the various ways of writing the space in them.
-_CODE = frozenset(("preformattedtext", "sourcetext", "sourcecode", "teletype", "userentry", "verbatimchar"))
-_SESSIONS = frozenset(("officeooo:rsid", "officeooo:paragraph-rsid"))
+_CODE = {"preformattedtext", "sourcetext", "sourcecode", "teletype", "userentry", "verbatimchar"}
+_SESSIONS = {"officeooo:rsid", "officeooo:paragraph-rsid"}
 _BOUNDS = {"start": "", "end": "/"}
 # Comments are for the authors, and deleted text is no longer there for readers.
-_NOT_READ = frozenset(("office:annotation", "text:tracked-changes"))
+_NOT_READ = {"office:annotation", "text:tracked-changes"}
 
 
 def read(data: bytes, name: str, languages: tuple[str, str]) -> FileText:
@@ -51,7 +51,7 @@ def read(data: bytes, name: str, languages: tuple[str, str]) -> FileText:
 
 def _check(files: Mapping[str, bytes], name: str) -> None:
     manifest = XmlBytes(files.get("META-INF/manifest.xml", b"<none/>"), f"{name} (META-INF/manifest.xml)")
-    if any(manifest.elements(frozenset(("manifest:encryption-data",)), _NAMESPACES)):
+    if any(manifest.elements({"manifest:encryption-data"}, _NAMESPACES)):
         raise DocnmtError(f"{name}: encrypted\n  Save the document without a password, then translate it.")
     kind = files.get("mimetype", b"").decode("ascii", "replace").strip()
     if "content.xml" not in files or (kind and not kind.startswith("application/vnd.oasis.opendocument.text")):

@@ -28,7 +28,7 @@ _CHARSET = re.compile(
     r"utf-?8|(?:us-)?ascii|iso-?8859-\d+|koi8-[rtu]|(?:cp|windows-)\d+|gb[\dk]+|euc-\w+|big5\S*"
     r"|shift_jis|johab|tis-620"
 )
-_KEYWORDS = frozenset(("domain", "msgctxt", "msgid", "msgid_plural", "msgstr"))
+_KEYWORDS = {"domain", "msgctxt", "msgid", "msgid_plural", "msgstr"}
 # A word, or a character of a script without spaces, with what must not begin a line.
 _PIECE = re.compile(rf"[{CJK}](?:[{CJK_PUNCTUATION}]| )*|[^ {CJK}]+ *| +")
 WIDTH = 79  # gettext's own

@@ -14,20 +14,20 @@ from docnmt.text.scripts import primary
 
 # All versions under one prefix: their elements have different names where they differ. Old files have no namespace.
 _NAMESPACES = {f"urn:oasis:names:tc:xliff:document:{version}": "" for version in ("1.1", "1.2", "2.0", "2.1", "2.2")}
-_UNITS = frozenset(("trans-unit", "unit"))
-_AROUND = frozenset(("g", "mrk", "pc"))
-_LINE_BREAKS = frozenset(("lb", "x-html-br", "xlf:lb"))
+_UNITS = {"trans-unit", "unit"}
+_AROUND = {"g", "mrk", "pc"}
+_LINE_BREAKS = {"lb", "x-html-br", "xlf:lb"}
 _ENDINGS = {"ex": "bx", "ept": "bpt", "ec": "sc", "em": "sm"}
-_BEGINNINGS = frozenset(_ENDINGS.values())
+_BEGINNINGS = set(_ENDINGS.values())
 # A target in these states is just a copy of the source, made by the program that wrote the file.
-_UNTRANSLATED = frozenset(("new", "needs-translation"))
+_UNTRANSLATED = {"new", "needs-translation"}
 _REVIEW = "needs-review-translation"
 _LINE_END = re.compile(r"((?<![^\S\n])[^\S\n]*+\n\s*)")  # not from amid spaces: long runs of them take long
 
 
 def read(data: bytes, name: str, languages: tuple[str, str]) -> FileText:
     xml = XmlBytes(data, name)
-    text = xml_file(xml, _UNITS, _Units(xml, languages).places, Outline(_NAMESPACES, added=frozenset(("target",))))
+    text = xml_file(xml, _UNITS, _Units(xml, languages).places, Outline(_NAMESPACES, added={"target"}))
     if xml.root is None or xml.root.name != "xliff":
         problem = "not XLIFF, although its name says so: there is no <xliff> in it"
         raise DocnmtError(f"{name}: {problem}\n  Export the texts as XLIFF again.")

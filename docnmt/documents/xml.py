@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
@@ -95,7 +95,7 @@ class XmlBytes:
         self.codec = marked or (declared[1].decode() if declared else "utf-8")
         self.root: Element | None = None  # without its content; known once elements were read
 
-    def elements(self, wanted: frozenset[str], namespaces: Mapping[str, str]) -> Iterator[Element]:
+    def elements(self, wanted: Set[str], namespaces: Mapping[str, str]) -> Iterator[Element]:
         """The outermost elements with a wanted name, each with all that is in it, in the order of the file.
 
         `namespaces` gives the prefixes for names. The elements around a wanted one are known as its ancestors, without
@@ -148,7 +148,7 @@ class XmlBytes:
 class _Builder:
     """Makes elements of what expat finds. It only says where something begins: that is where the thing before ends."""
 
-    def __init__(self, name: str, wanted: frozenset[str], namespaces: Mapping[str, str]):
+    def __init__(self, name: str, wanted: Set[str], namespaces: Mapping[str, str]):
         self.ready: list[Element] = []
         self.root: Element | None = None
         self._name, self._wanted, self._names = name, wanted, _Names(namespaces)
@@ -309,7 +309,7 @@ def attribute_places(xml: XmlBytes, element: Element, *names: str) -> Iterator[P
 
 def xml_file(
     xml: XmlBytes,
-    wanted: frozenset[str],
+    wanted: Set[str],
     places_in: Callable[[Element], Iterable[Place[bytes] | Change[bytes]]],
     outline: Outline,
 ) -> SplicedFile[bytes]:
@@ -335,7 +335,7 @@ class Outline:
         namespaces: Mapping[str, str],
         inline: Callable[[str], bool] = lambda name: False,
         free: Callable[[str, Mapping[str, str]], bool] = lambda name, attributes: False,
-        added: frozenset[str] = frozenset(),
+        added: Set[str] = frozenset(),
     ):
         """`namespaces` gives the prefixes for names. `inline` elements may move, also into each other and out again.
         `free` ones may come and go, but not their content; `added` ones may come and go with it."""
