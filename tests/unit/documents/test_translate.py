@@ -223,10 +223,10 @@ def test_from_file_to_file(tmp_path):
     path.write_bytes("\ufeffUn.\r\nDeux.".encode())
     translate_file(Fake(str.upper), path, out)
     assert out.read_bytes() == "\ufeffUN.\r\nDEUX.".encode()
-    with pytest.raises(DocnmtError, match="written over"):
+    with pytest.raises(DocnmtError, match="overwritten"):
         translate_file(Fake(str.upper), path, path)
     (tmp_path / "link.txt").symlink_to(path)
-    with pytest.raises(DocnmtError, match="written over"):
+    with pytest.raises(DocnmtError, match="overwritten"):
         translate_file(Fake(str.upper), path, tmp_path / "link.txt")
 
 
