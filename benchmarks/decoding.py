@@ -8,8 +8,9 @@ All systems decode with one set of random weights, beam 4, and lengths that are 
 target words as it has source pieces, rounded up to a multiple of 4, and a batch holds sentences of one target length.
 Lengths are log-normal with mean 25 (4 to 90). The document models read a context of about 50 pieces a sentence, two
 sentences of about 25. A shortlist leaves about 800 words to choose from; CTranslate2 has the same one as its
-vocabulary map. The size "opus" is that of OPUS-MT's models: there the weights go out as Marian's own file, from which
-CTranslate2's converter takes them, and in the layout of transformers. The families of systems run in processes of
+vocabulary map. The size "opus" is that of OPUS-MT's models: there the weights go out as Marian's own file, which Marian
+itself reads if `pip install pymarian` has brought it (600 MB) and from which CTranslate2's converter takes them, and in
+the layout of transformers. The families of systems run in processes of
 their own and take turns, round after round; each system at the layout (workers x threads) and the batch size that a
 short pilot found best for it.
 
@@ -25,7 +26,8 @@ from __future__ import annotations
 import argparse
 import tempfile
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -56,10 +58,16 @@ def measure(plan: Plan, only: list[str], console: Console, cpu_time: bool) -> di
         with tempfile.TemporaryDirectory(prefix="decoding-") as folder:
             write_models(Path(folder), SIZES[size])
             with Workers(size, Path(folder), Progress().say, cpu_time) as workers:
+                at_size = replace(plan, systems=[name for name in plan.systems if can_run(name, size)])
                 for name in only:
-                    figures[size][name] = PARTS[name](plan, workers)
+                    figures[size][name] = PARTS[name](at_size, workers)
                     report.table(name, size, figures[size][name]).print(console)
     return figures
+
+
+def can_run(system: str, size: str) -> bool:
+    """Marian itself reads models of its own kind, and is measured where it is installed."""
+    return SYSTEMS[system].family != "marian" or (SIZES[size].of_marian and find_spec("pymarian") is not None)
 
 
 def main() -> None:

@@ -112,12 +112,12 @@ def cut(groups: Sequence[Sequence[Sentence]], size: int, workers: int) -> list[B
 
 
 def write_models(folder: Path, size: Size) -> None:
-    """One set of random weights: sentence and document model for docnmt, the sentence model for CTranslate2 and
-    transformers; a shortlist in the first two."""
+    """One set of random weights: sentence and document model for docnmt, in float32 and in int8, the sentence model for
+    the others; a shortlist for docnmt and CTranslate2."""
     import torch
 
     from docnmt.model.transformer import DocumentTransformer
-    from docnmt.model_folder import ModelCard, save_model, weights_of
+    from docnmt.model_folder import ModelCard, quantize_folder, save_model, weights_of
 
     torch.manual_seed(SEED)
     subwords = _subwords(size)
@@ -129,6 +129,7 @@ def write_models(folder: Path, size: Size) -> None:
     for name, (context, values) in weights.items():
         card = ModelCard(size.model, context, DecodingConfig(), "fr", "en")
         save_model(folder / name, values, card, subwords, subwords, {})
+        quantize_folder(folder / name, folder / f"{name}-int8")
     random_shortlist(size.vocabulary, size.vocabulary).write(folder / "sentence")
     (_from_marian if size.of_marian else _from_docnmt)(folder)
 

@@ -141,7 +141,7 @@ def target_table(rows: list[dict[str, Any]]) -> Table:
 
 # ---- plot ----
 
-COLOURS = {"ctranslate2": "#868e96", "marian": "#c2410c", "docnmt": "#0b7285"}
+COLOURS = {"ctranslate2": "#868e96", "marian": "#c2410c", "transformers": "#a16207", "docnmt": "#0b7285"}
 
 
 def plot(figures: Figures, path: str | Path) -> None:

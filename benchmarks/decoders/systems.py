@@ -12,7 +12,7 @@ from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from decoders.material import BOS, EOS, PAD, Batch
 
@@ -24,7 +24,7 @@ CORES = len(os.sched_getaffinity(0))
 @dataclass(frozen=True)
 class System:
     name: str
-    family: str  # a process each: "ctranslate2", "marian" or "docnmt"
+    family: str  # a process each: "ctranslate2", "marian" (Marian itself), "transformers" or "docnmt"
     int8: bool = False
     shortlist: bool = False
     context: bool = False
@@ -36,7 +36,9 @@ SYSTEMS = {
         System("CTranslate2 int8", "ctranslate2", int8=True),
         System("CTranslate2 float32", "ctranslate2"),
         System("CTranslate2 int8, shortlist", "ctranslate2", int8=True, shortlist=True),
-        System("Hugging Face Marian", "marian"),
+        System("Marian int8", "marian", int8=True),
+        System("Marian float32", "marian"),
+        System("Hugging Face Marian", "transformers"),
         System("docnmt sentence int8", "docnmt", int8=True),
         System("docnmt sentence float32", "docnmt"),
         System("docnmt sentence int8, shortlist", "docnmt", int8=True, shortlist=True),
@@ -61,7 +63,8 @@ class Layout:
 ALL_CORES = Layout(CORES, 1)
 LAYOUTS = {  # what is tried; in Python, threads of one process hold each other up now and then
     "ctranslate2": (ALL_CORES, Layout(1, CORES)),
-    "marian": (Layout(CORES, 1, processes=True), Layout(1, CORES)),
+    "marian": (ALL_CORES,),  # its threads work on batches of their own
+    "transformers": (Layout(CORES, 1, processes=True), Layout(1, CORES)),
     "docnmt": (ALL_CORES, Layout(CORES, 1, processes=True), Layout(1, CORES)),
 }
 
@@ -107,6 +110,43 @@ class CTranslate2:
 
     def close(self) -> None:
         del self.translator
+
+
+class Marian:
+    """Marian itself, of the package pymarian, which is no dependency: it is measured where it is installed.
+
+    It can be given a longest translation, not a length. Random weights hardly ever write an end mark, so translations
+    are as long as the longest source sentence of their batch; what is counted is what it wrote.
+    """
+
+    def __init__(self, system: System, folder: Path, layout: Layout):
+        vocabularies = [str(folder / "marian" / f"{side}.vocab.yml") for side in ("source", "target")]
+        self.options = {
+            "models": [str(folder / "marian" / "model.npz")],
+            "vocabs": vocabularies,
+            "beam_size": BEAM,
+            "normalize": ALPHA,
+            "max_length_factor": 1,
+            "maxi_batch": 100,
+            "cpu_threads": layout.workers,
+            "quiet": "",
+        }
+        if system.int8:
+            self.options |= {"optimize": "", "gemm_type": "packed8"}
+        self.pieces = _pieces(folder)
+        self.translators: dict[int, Any] = {}  # by the size of batches, which Marian makes itself
+
+    def run(self, batches: Sequence[Batch]) -> list[list[int]]:
+        import pymarian
+
+        size = max(map(len, batches))
+        if size not in self.translators:
+            self.translators = {size: pymarian.Translator(mini_batch=size, **self.options)}
+        lines = [" ".join(self.pieces[token] for token in sentence.source) for batch in batches for sentence in batch]
+        return [[len(line.split())] for line in self.translators[size].translate(lines)]
+
+    def close(self) -> None:
+        self.translators.clear()
 
 
 def _pieces(folder: Path) -> list[str]:
@@ -156,10 +196,10 @@ def _translate(batch: Batch) -> list[int]:
 
 
 def _make(system: System, folder: Path) -> Translate:
-    return Marian(folder) if system.family == "marian" else Docnmt(system, folder)
+    return Transformers(folder) if system.family == "transformers" else Docnmt(system, folder)
 
 
-class Marian:
+class Transformers:
     def __init__(self, folder: Path):
         import transformers
 
@@ -200,7 +240,8 @@ class Docnmt:
         from docnmt.engine.shortlist import Shortlist
         from docnmt.model_folder import load_model
 
-        loaded = load_model(folder / ("document" if system.context else "sentence"))
+        name = "document" if system.context else "sentence"
+        loaded = load_model(folder / f"{name}-int8" if system.int8 else folder / name)
         shortlist = Shortlist.read(folder / "sentence", loaded.source, loaded.target) if system.shortlist else None
         self.engine = Engine(loaded.model, int8=system.int8, shortlist=shortlist)  # type: ignore[arg-type]
         self.context = system.context
