@@ -16,12 +16,11 @@ from tests.serving_fakes import PoolHere
 
 
 class Server:
-    def __init__(self, *models: tuple[str, str], origins: Any = (), names: Any = (), **settings: Any):
+    def __init__(self, *models: tuple[str, str], **settings: Any):
         self.pool = PoolHere(*(models or [("fr", "en")]))
         self.downloads = Downloads()
         detector = Detector({"fr": subwords("source"), "en": subwords("target")})
-        known = Settings(**settings)
-        self.app = make_app(self.pool, known, detector, self.downloads, names=names, origins=origins)  # type: ignore
+        self.app = make_app(self.pool, Settings(**settings), detector, self.downloads)  # type: ignore[arg-type]
         self.client = TestClient(self.app, base_url="http://localhost", raise_server_exceptions=False)
 
     def translate(self, q: Any, source: str = "fr", target: str = "en", **more: Any) -> Any:

@@ -47,7 +47,7 @@ def run_serve(options: argparse.Namespace) -> None:
             import_module(name)
     except ImportError as error:
         raise missing_extra(f"{error.name} is needed to serve", "serve") from None
-    from docnmt.serving.server import Service
+    from docnmt.serving.server import run
     from docnmt.serving.web import Settings, read_keys
 
     for name in ("memory", "queue", "timeout", "max_characters", "max_file"):
@@ -61,19 +61,20 @@ def run_serve(options: argparse.Namespace) -> None:
         file_bytes=int(options.max_file * (1 << 20)),
         seconds=options.timeout,
         keys=read_keys(options.keys),
-    )
-    service = Service(
-        _models(options.models),
-        settings,
-        host=options.host,
-        port=options.port,
-        workers=options.workers,
-        memory=int(options.memory * (1 << 20)),
-        room=options.queue,
         names=options.name,
         origins=options.origin,
     )
-    asyncio.run(service.run(lambda line: print(line, flush=True)))
+    serving = run(
+        _models(options.models),
+        settings,
+        lambda line: print(line, flush=True),
+        host=options.host,
+        port=options.port,
+        workers=options.workers,
+        room=options.queue,
+        memory=int(options.memory * (1 << 20)),
+    )
+    asyncio.run(serving)
 
 
 def _models(given: list[str]) -> list[str]:

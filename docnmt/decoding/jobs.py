@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.files import write_atomically, write_json
@@ -25,6 +25,9 @@ from docnmt.base.report import Column, Table
 from docnmt.decoding.files import BLOCK, Tick, Work, open_work
 from docnmt.decoding.translator import Options, Translator, load
 from docnmt.documents.segment import kind_of
+
+if TYPE_CHECKING:
+    from docnmt.base.cluster import Need
 
 TERMS = ".terms"  # beside a block, what became of the glossary's terms in it
 KEEP = 96 << 20  # bytes of memory for files that were read to count their sentences and wait for their turn
@@ -214,7 +217,7 @@ class Order:
 
 
 def share_out_with_ray(
-    order: Order, need: Any, files: Mapping[str, Path], say: Callable[[str], None]
+    order: Order, need: Need, files: Mapping[str, Path], say: Callable[[str], None]
 ) -> Iterator[Done]:
     """Each file as it is done, wherever that was. A file is a task, and its blocks lie beside its translation while it
     is under way: a task that Ray starts again goes on with the blocks that are missing."""

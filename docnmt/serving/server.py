@@ -10,8 +10,8 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import anyio
 import h11
@@ -33,30 +33,21 @@ from docnmt.serving.pool import LONG, CallFailed, OutOfMemory, Overloaded, Pool,
 from docnmt.serving.requests import Detector, name_of, subwords_of
 from docnmt.serving.uploads import Downloads
 from docnmt.serving.web import FAILED, BodyLimits, KeysForPages, Middleware, Security, Settings, in_sentences
-from docnmt.serving.worker import FOLDERS, MEMORY, ModelInfo, Models, named
+from docnmt.serving.worker import ModelInfo, named
 
 # ---- The application: API and page, with the layers around them ----
 
 
-def make_app(
-    pool: Pool,
-    settings: Settings,
-    detector: Detector,
-    downloads: Downloads,
-    *,
-    names: Collection[str] = (),
-    origins: Sequence[str] = (),
-) -> ASGIApp:
-    """`names`: host names of the server; `origins`: other sites whose pages may use it."""
+def make_app(pool: Pool, settings: Settings, detector: Detector, downloads: Downloads) -> ASGIApp:
     api = API(pool, settings, detector, downloads)
     own, page = api.routes(), pages.routes(pool)
     app: ASGIApp = Starlette(routes=[*own, *page], exception_handlers=dict.fromkeys(ERRORS, _told))
     if api.keys:
         app = KeysForPages(app, api.keys, frozenset(_first_parts(own)))
     app = Measured(BodyLimits(app, settings.body_bytes, settings.seconds), pool.metrics, [*own, *page])
-    if origins:
-        app = CORSMiddleware(app, allow_origins=origins, allow_methods=["GET", "POST"], allow_headers=["*"])
-    return Security(app, names, origins)
+    if settings.origins:
+        app = CORSMiddleware(app, allow_origins=settings.origins, allow_methods=["GET", "POST"], allow_headers=["*"])
+    return Security(app, settings.names, settings.origins)
 
 
 def _first_parts(routes: Sequence[BaseRoute]) -> list[str]:
@@ -210,49 +201,40 @@ async def serve(app: ASGIApp, bound: socket.socket, seconds: float) -> None:
 # ---- `docnmt serve`: a port, the model processes, the application ----
 
 
-@dataclass(frozen=True)
-class Service:
-    models: Sequence[str]  # folders
-    settings: Settings = field(default_factory=Settings)
-    host: str = "127.0.0.1"
-    port: int = 5000
-    workers: int = 0  # 0: one for each core
-    room: int = 1024  # sentences that may wait in the queue
-    names: Sequence[str] = ()
-    origins: Sequence[str] = ()
-    memory: int = MEMORY  # bytes that a process may use
-    source: Models = FOLDERS
-
-    async def run(self, say: Callable[[str], object]) -> None:
-        bound = listen(self.host, self.port)  # first: a port in use is reported before models are loaded
-        with bound:
-            say("loading ...")
-            names, downloads = [*self.names], Downloads()
-            if not is_loopback(bound):
-                names.append(socket.gethostname())
-            workers = self.workers or len(os.sched_getaffinity(0))
-            pool = Pool(
-                named(self.models),
-                workers=workers,
-                room=self.room,
-                seconds=self.settings.seconds,
-                memory=self.memory,
-                scratch=str(downloads.scratch.path),
-                models=self.source,
-            )
-            try:
-                async with pool:
-                    detector = Detector(subwords_of(pool.models.values()))
-                    app = make_app(pool, self.settings, detector, downloads, names=names, origins=self.origins)
-                    for info in pool.models.values():
-                        say(told(info))
-                    keys = "with an API key only" if self.settings.keys else "open to all who reach it"
-                    processes = "1 model process" if workers == 1 else f"{workers} model processes"
-                    say(f"{address(bound)}   {processes}, {keys}; Ctrl-C stops it")
-                    await serve(app, bound, LONG * self.settings.seconds)  # a file may be in progress
-                    say("stopped")
-            finally:
-                downloads.close()
+async def run(
+    models: Sequence[str],
+    settings: Settings,
+    say: Callable[[str], object],
+    *,
+    host: str,
+    port: int,
+    workers: int,
+    room: int,
+    memory: int,
+) -> None:
+    """Serves model folders until it is told to stop. `workers`: model processes, 0 for one per core; `room`: sentences
+    that may wait; `memory`: bytes that each process may use."""
+    with listen(host, port) as bound:  # first: a port in use is reported before models are loaded
+        say("loading ...")
+        if not is_loopback(bound):
+            settings = replace(settings, names=[*settings.names, socket.gethostname()])
+        workers = workers or len(os.sched_getaffinity(0))
+        downloads = Downloads()
+        scratch = str(downloads.scratch.path)
+        pool = Pool(named(models), workers=workers, room=room, seconds=settings.seconds, memory=memory, scratch=scratch)
+        try:
+            async with pool:
+                detector = Detector(subwords_of(pool.models.values()))
+                app = make_app(pool, settings, detector, downloads)
+                for info in pool.models.values():
+                    say(told(info))
+                keys = "with an API key only" if settings.keys else "open to all who reach it"
+                processes = "1 model process" if workers == 1 else f"{workers} model processes"
+                say(f"{address(bound)}   {processes}, {keys}; Ctrl-C stops it")
+                await serve(app, bound, LONG * settings.seconds)  # a file may be in progress
+                say("stopped")
+        finally:
+            downloads.close()
 
 
 def told(info: ModelInfo) -> str:

@@ -9,7 +9,7 @@ import hmac
 import ipaddress
 import os
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -36,6 +36,8 @@ class Settings:
     seconds: float = 60  # for a request
     alternatives: int = 10
     keys: frozenset[str] = field(default=frozenset(), repr=False)  # none: no key is asked for
+    names: Sequence[str] = ()  # host names of the server
+    origins: Sequence[str] = ()  # other sites whose pages may use it
 
     @property
     def text_bytes(self) -> int:

@@ -183,7 +183,7 @@ class Worker:
 
     async def call(self, seconds: float, model: str, function: Callable[..., Any], *arguments: object) -> Any:
         """What function(translator, *arguments) returns or raises; Gone if that takes more than `seconds`."""
-        return await self._wait(seconds, self._exchange, (model, function, arguments))
+        return await self._wait(seconds, self._exchange, model, function, arguments)
 
     def end(self, reason: str) -> None:
         """Kills the process: whoever waits for it gets Gone with the reason."""
@@ -212,7 +212,7 @@ class Worker:
         self._process = context.Process(target=_work, args=(other, *self.arguments), daemon=True)
         self._process.start()
         other.close()  # so that reading fails when the process ends
-        return self._receive()
+        return self._exchange()
 
     def _kill(self) -> None:
         if self._process is not None:
@@ -223,18 +223,12 @@ class Worker:
         self._process = self._connection = None
         self._reason = ""
 
-    def _exchange(self, message: tuple[str, Callable[..., Any], tuple[object, ...]]) -> Any:
+    def _exchange(self, *message: object) -> Any:
         if self._connection is None:
             raise Gone("it is not there")
         try:
-            self._connection.send(message)
-        except (OSError, EOFError):
-            raise Gone(self._why()) from None
-        return self._receive()
-
-    def _receive(self) -> Any:
-        try:
-            assert self._connection is not None
+            if message:
+                self._connection.send(message)
             error, answer = self._connection.recv()
         except (OSError, EOFError):
             raise Gone(self._why()) from None
