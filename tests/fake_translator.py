@@ -6,6 +6,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 
 from docnmt.decoding.translator import Options, TranslatedDocument, TranslatedSentence
+from docnmt.decoding.units import SENTENCE_RULE
 from docnmt.document import ContextSpec
 
 
@@ -19,7 +20,7 @@ class Fake:
         self.asked: list[tuple[str, tuple[str, ...]]] = []
 
     def rule(self, context):
-        return None if context == "off" else SimpleNamespace(spec=self.spec, remembers=self.remembers)
+        return SENTENCE_RULE if context == "off" else SimpleNamespace(spec=self.spec, remembers=self.remembers)
 
     def translate_documents(self, documents, context_from=None, **changes):
         for number, document in enumerate(documents):

@@ -243,6 +243,7 @@ def run_score(options: argparse.Namespace) -> None:
     from docnmt.base.progress import Progress
     from docnmt.corpus.read import read_corpus
     from docnmt.decoding.translator import load
+    from docnmt.decoding.units import SENTENCE_RULE
     from docnmt.document import NO_CONTEXT
 
     translator = load(options.model, options.device)
@@ -279,7 +280,7 @@ def run_score(options: argparse.Namespace) -> None:
         "gain_per_piece": (total - without_total) / pieces,
     }
     told = f"{sentences:,} sentences, {pieces:,} pieces: {summary['log_probability_per_piece']:.4f} a piece"
-    if translator.rule(options.context) is None:
+    if translator.rule(options.context) is SENTENCE_RULE:
         told += " by the sentence model"
     else:
         told += f" with context, {summary['without_context_per_piece']:.4f} without"

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from docnmt.data.context import Neighbours
 from docnmt.data.packing import Batch
-from docnmt.decoding.units import within_budget
+from docnmt.decoding.units import SENTENCE_RULE, within_budget
 from docnmt.model.base import TranslationModel
 from docnmt.model.layers import attention_weights
 from docnmt.model.rnnsearch import RNNsearch
@@ -49,12 +49,11 @@ def align(translator: Translator, pairs: Sequence[tuple[str, str]]) -> list[Link
     fit.sort(key=lambda i: lengths[i])
     for places in within_budget([(lengths[i][0] + 1, lengths[i][1] + 1) for i in fit], translator.options.batch_tokens):
         chosen = [fit[place] for place in places]
-        batch = translator.batch(
-            [translator.pair(encoded[i][0][0], encoded[i][1][0], Neighbours(), None) for i in chosen]
-        )
+        sides = ((encoded[i][0][0], encoded[i][1][0]) for i in chosen)
+        batch = translator.batch([translator.pair(*both, Neighbours(), SENTENCE_RULE) for both in sides])
         for i, weights in zip(chosen, _attention(translator.model, batch), strict=True):
-            sides = (_Side(text, spans) for text, (_, spans) in zip(pairs[i], encoded[i], strict=True))
-            links[i] = _link(weights[: lengths[i][1], : lengths[i][0]], *sides)
+            words = (_Side(text, spans) for text, (_, spans) in zip(pairs[i], encoded[i], strict=True))
+            links[i] = _link(weights[: lengths[i][1], : lengths[i][0]], *words)
     return links
 
 

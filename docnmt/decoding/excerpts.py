@@ -61,8 +61,9 @@ class ExcerptMachine:
     excerpts: Sequence[Excerpt]
 
     def translate(self, texts: Mapping[Place, str]) -> dict[Place, list[str]]:
-        rule = self.translator.rule(self.options.context)
-        in_order = rule is not None and rule.remembers  # it needs its own translations of the other sentences
+        in_order = self.translator.rule(
+            self.options.context
+        ).remembers  # it needs its own translations of the other sentences
         chosen = sorted({number for number, _ in texts})
         contexts = [Document(self.excerpts[n].name, tuple(self.excerpts[n].sentences)) for n in chosen]
         documents = []

@@ -20,7 +20,7 @@ from docnmt.corpus.read import detect_source_format, read_source
 from docnmt.decoding.excerpts import Excerpt, translate_best
 from docnmt.decoding.terms import Glossary
 from docnmt.decoding.translator import Options, TranslatedDocument, Translator
-from docnmt.document import NO_CONTEXT, ContextSpec, Document
+from docnmt.document import ContextSpec, Document
 from docnmt.documents.segment import Mark, is_document, kind_of
 from docnmt.documents.translate import FileSentences, Translated, read_bytes
 
@@ -37,8 +37,7 @@ def in_blocks(
     translator: Translator, options: Options, file: FileSentences, previous: Sequence[str] = ()
 ) -> Iterator[Excerpt]:
     """A file in blocks, so that little is lost when a long one is stopped; `previous` are sentences before it."""
-    rule = translator.rule(options.context)
-    context = rule.spec if rule else NO_CONTEXT
+    context = translator.rule(options.context).spec
     document = Excerpt((*previous, *file.texts), {}, -len(previous), file.name)
     for block in file.blocks():
         seen = context if block.start else replace(context, previous=len(previous))

@@ -14,7 +14,7 @@ from torch import Tensor
 from docnmt.base.errors import DocnmtError
 from docnmt.data.context import ContextRule, Ids, Neighbours
 from docnmt.data.packing import Batch, make_batch, own_parts
-from docnmt.decoding.units import AnyDocument, Pair, source_of, windows, with_contexts, within_budget
+from docnmt.decoding.units import SENTENCE_RULE, AnyDocument, Pair, source_of, windows, with_contexts, within_budget
 from docnmt.document import NO_CONTEXT, ContextSpec, Document, ParallelDocument, context_positions
 from docnmt.model_folder import LoadedModel
 
@@ -97,26 +97,24 @@ class Scorer:
 
     # ---- what the model gets ----
 
-    def rule(self, context: ContextSpec | str | None = None) -> ContextRule | None:
-        """What a sentence sees of its document; None where the model has no context, or it is switched off."""
+    def rule(self, context: ContextSpec | str | None = None) -> ContextRule:
+        """What a sentence sees of its document."""
         if context == OFF:
-            return None
+            return SENTENCE_RULE
         if isinstance(context, str):
             context = ContextSpec.parse(context)
-        if not self.card.context.active:
-            if context not in (None, NO_CONTEXT):
-                raise DocnmtError(
-                    "the model sees no context: it translates each sentence alone\n"
-                    "  Leave the context out, or use a document model."
-                )
-            return None
-        return self.card.rule(self.source, context, self.target)
+        if self.card.context.active:
+            return self.card.rule(self.source, context, self.target)
+        if context not in (None, NO_CONTEXT):
+            raise DocnmtError(
+                "the model sees no context: it translates each sentence alone\n"
+                "  Leave the context out, or use a document model."
+            )
+        return SENTENCE_RULE
 
-    def around(self, document: AnyDocument, positions: Iterable[int], rule: ContextRule | None) -> list[Neighbours]:
+    def around(self, document: AnyDocument, positions: Iterable[int], rule: ContextRule) -> list[Neighbours]:
         """What the sentences at these positions see when they are scored, with the translations of a parallel document
         where the rule asks for them."""
-        if rule is None:
-            return [Neighbours() for _ in positions]
         ids = self.source.encode(source_of(document))
         translations: list[list[int]] = []
         if rule.sees_translations:
@@ -128,12 +126,9 @@ class Scorer:
             translations = self.target.encode(document.target)
         return [rule.around(ids, position, translations) for position in positions]
 
-    def pair(self, source: Ids, target: Ids, around: Neighbours, rule: ContextRule | None) -> Pair:
-        own = len(target) + 1
-        if rule is None:
-            return Pair(self.source.whole(source), None, target, own)
+    def pair(self, source: Ids, target: Ids, around: Neighbours, rule: ContextRule) -> Pair:
         read = self.source.whole(rule.source(source, around))
-        return Pair(read, rule.context(around), rule.target(target, around), own)
+        return Pair(read, rule.context(around), rule.target(target, around), len(target) + 1)
 
     def batch(self, pairs: Sequence[Pair]) -> Batch:
         return make_batch(
@@ -153,16 +148,13 @@ class Scorer:
 
     # ---- inside: scoring ----
 
-    def _choice(self, choice: Choice, rule: ContextRule | None) -> list[Pair]:
+    def _choice(self, choice: Choice, rule: ContextRule) -> list[Pair]:
         """Pairs of the sentence and each of its translations, in context."""
         document, position, translations, before = choice
-        visible = () if rule is None else context_positions(position, len(document), rule.spec)
-        places = sorted((position, *visible))
+        places = sorted((position, *context_positions(position, len(document), rule.spec)))
         at = places.index(position)
         ids = self.source.encode([document.sentences[i] for i in places])
-        if rule is None:
-            around = [Neighbours()] * len(translations)
-        elif rule.sees_translations and at:
+        if rule.sees_translations and at:
             if len(before) != len(translations):
                 raise DocnmtError(
                     f"document {document.id}, sentence {position + 1}: this system needs the translations of the "

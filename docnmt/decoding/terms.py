@@ -180,7 +180,7 @@ FOREIGN = 10.0
 @dataclass(frozen=True)
 class Binding:
     translator: Translator
-    rule: ContextRule | None
+    rule: ContextRule
     options: Options
 
     def bind(self, units: Sequence[Unit]) -> None:

@@ -14,7 +14,7 @@ import torch
 
 from docnmt.base.errors import DocnmtError
 from docnmt.config import DecodingConfig
-from docnmt.data.context import ContextRule, Neighbours
+from docnmt.data.context import ContextRule
 from docnmt.data.packing import pack, pack_contexts
 from docnmt.decoding.beam import Model, Start, beam_search, rule_of
 from docnmt.decoding.constraints import Constraints
@@ -235,7 +235,7 @@ class Translator(Scorer):
         rule = self.rule(chosen.context)
         pairs = with_contexts(documents, context_from)
         skip = 0  # sentences of the first document that were put before it
-        if rule is not None and previous and (first := next(pairs, None)) is not None:
+        if previous and rule.spec.previous and (first := next(pairs, None)) is not None:
             far = 0 if rule.remembers else max(0, len(previous) - rule.spec.previous)
             seen = tuple(previous[far:])
             pairs, skip = chain([continued(seen, *first, rule)], pairs), len(seen)
@@ -272,7 +272,7 @@ class Translator(Scorer):
     def _decode_documents(
         self,
         window: Sequence[tuple[Document, AnyDocument]],
-        rule: ContextRule | None,
+        rule: ContextRule,
         options: Options,
         phrases: Sequence[Sequence[Sequence[Phrase]]],
     ) -> list[list[list[Unit]]]:
@@ -281,7 +281,6 @@ class Translator(Scorer):
         All go at once; or, where what was written for the sentences before is part of a sentence's context, one of each
         document at a time. Contexts from other documents have their own translations then, made first.
         """
-        in_order = rule is not None and rule.remembers
         sources = [self.source.encode(document.sentences) for document, _ in window]
         contexts = [
             ids if other is document else self.source.encode(source_of(other))
@@ -289,7 +288,7 @@ class Translator(Scorer):
         ]
         own: list[list[list[int]]] = [[] for _ in window]  # what was written so far
         written = dict(enumerate(own))
-        if in_order:
+        if rule.remembers:
             foreign = {n: Document(other.id, source_of(other)) for n, (d, other) in enumerate(window) if other is not d}
             nothing = [_phrases(document, None) for document in foreign.values()]
             theirs = [(document, document) for document in foreign.values()]
@@ -298,20 +297,20 @@ class Translator(Scorer):
         made = UnitMaker(self.source, self.card.model.max_length, rule)
         units: list[list[list[Unit]]] = [[] for _ in window]
         longest = max(len(document) for document, _ in window)
-        for places in [range(n, n + 1) for n in range(longest)] if in_order else [range(longest)]:
+        for places in [range(n, n + 1) for n in range(longest)] if rule.remembers else [range(longest)]:
             batch: list[Unit] = []
             for n, (document, _) in enumerate(window):
                 for i in places[: len(document) - places.start]:
-                    around = Neighbours() if rule is None else rule.around(contexts[n], i, written[n])
+                    around = rule.around(contexts[n], i, written[n])
                     units[n].append(made.units(document, i, sources[n][i], around, phrases[n][i]))
                     batch += units[n][i]
             self._decode(batch, rule, options)
-            if in_order:
+            if rule.remembers:
                 for n, sentences in enumerate(units):
                     own[n] += map(_tokens, sentences[places.start :])
         return units
 
-    def _decode(self, units: list[Unit], rule: ContextRule | None, options: Options) -> None:
+    def _decode(self, units: list[Unit], rule: ContextRule, options: Options) -> None:
         if self.engine is None:
             for batch in batches(units, options.beam, options.batch_tokens):
                 self.search(batch, rule, options)
@@ -324,7 +323,7 @@ class Translator(Scorer):
     def search(
         self,
         batch: Sequence[Unit],
-        rule: ContextRule | None,
+        rule: ContextRule,
         options: Options,
         constraints: Constraints | None = None,
     ) -> None:
@@ -349,7 +348,7 @@ class Translator(Scorer):
         )
         for unit, best in zip(batch, found, strict=True):
             unit.length = len(best[0].tokens) + 1 if best else unit.length
-            unit.best = [replace(h, tokens=tuple(rule.own(h.tokens, unit.around))) if rule else h for h in best]
+            unit.best = [replace(h, tokens=tuple(rule.own(h.tokens, unit.around))) for h in best]
 
     def _join(self, parts: list[Unit], nbest: int) -> TranslatedSentence:
         if not parts:

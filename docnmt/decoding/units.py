@@ -16,14 +16,25 @@ import torch
 
 from docnmt.base.errors import DocnmtError
 from docnmt.data.context import Context, ContextRule, Ids, Neighbours
-from docnmt.data.subwords import Subwords
+from docnmt.data.subwords import BOS, EOS, Subwords
 from docnmt.decoding.beam import Hypothesis
 from docnmt.decoding.constraints import Tracker, beam_for
 from docnmt.decoding.phrases import Phrase
-from docnmt.document import Document, ParallelDocument
+from docnmt.document import NO_CONTEXT, Document, ParallelDocument
 
 AnyDocument = Document | ParallelDocument
 D = TypeVar("D", Document, ParallelDocument)
+
+
+@dataclass(frozen=True)
+class SentenceRule(ContextRule):
+    """The sentence model's: no context, not even an empty one."""
+
+    def context(self, around: Neighbours) -> None:
+        return None
+
+
+SENTENCE_RULE = SentenceRule(NO_CONTEXT, 0, BOS, EOS)
 
 
 @dataclass
@@ -58,7 +69,7 @@ class UnitMaker:
 
     subwords: Subwords
     longest: int
-    rule: ContextRule | None
+    rule: ContextRule
 
     def units(
         self, document: Document, position: int, sentence: list[int], around: Neighbours, phrases: Sequence[Phrase]
@@ -75,11 +86,10 @@ class UnitMaker:
         if phrases and len(parts) > 1:
             shares = self._shares(phrases, document.sentences[position], parts)
         whole = document.sentences[position] if len(parts) == 1 else ""
-        context = None if self.rule is None else self.rule.context(around)
-        sources = parts if self.rule is None else [self.rule.source(part, around) for part in parts]
+        context, breaks = self.rule.context(around), self._breaks(around)
+        sources = [self.subwords.whole(self.rule.source(part, around)) for part in parts]
         return [
-            Unit(self.subwords.whole(source), context, around, whole, share, self._breaks(around))
-            for source, share in zip(sources, shares, strict=True)
+            Unit(source, context, around, whole, share, breaks) for source, share in zip(sources, shares, strict=True)
         ]
 
     def _shares(self, phrases: Sequence[Phrase], sentence: str, parts: Sequence[Ids]) -> list[Sequence[Phrase]]:
@@ -92,8 +102,6 @@ class UnitMaker:
         return [*shares]
 
     def _breaks(self, around: Neighbours) -> int:
-        if self.rule is None:
-            return 0
         marks = [self.rule.target_bos] * len(around.before)
         return len(marks) - len(self.rule.own(marks, around))
 

@@ -121,6 +121,7 @@ def translated(data: bytes, name: str, say: Callable[[str], str]) -> bytes:
     import docnmt.decoding.excerpts as excerpts
     import docnmt.decoding.files as files
     from docnmt.decoding.translator import Options, TranslatedDocument, TranslatedSentence
+    from docnmt.decoding.units import SENTENCE_RULE
 
     def translate_documents(documents: Any, **_: Any) -> Any:
         for document in documents:
@@ -130,7 +131,7 @@ def translated(data: bytes, name: str, say: Callable[[str], str]) -> bytes:
     fake: Any = SimpleNamespace(
         options=Options(),
         card=SimpleNamespace(source_language="fr", target_language="en"),
-        rule=lambda context: None,
+        rule=lambda context: SENTENCE_RULE,
         translate_documents=translate_documents,
     )
     original = excerpts.align

@@ -9,6 +9,7 @@ from docnmt.data.context import Neighbours
 from docnmt.data.packing import pack
 from docnmt.decoding.beam import beam_search
 from docnmt.decoding.translator import load
+from docnmt.decoding.units import SENTENCE_RULE
 from docnmt.document import Document
 from docnmt.interop.convert import import_model
 from tests.builders import in_target_language, lines
@@ -42,7 +43,7 @@ def test_ids_are_those_of_its_tokenizer(both):
 def check_logits(model, ours, sentences):
     sources, targets = ours.source.encode(sentences), ours.target.encode(in_target_language(sentences))
     for source, target in zip(sources, targets, strict=True):
-        pair = ours.pair(source, target, Neighbours(), None)
+        pair = ours.pair(source, target, Neighbours(), SENTENCE_RULE)
         with torch.inference_mode():
             found = ours.model.softmax(ours.model(ours.batch([pair])))
             decoder = torch.tensor([[model.config.decoder_start_token_id, *target]])

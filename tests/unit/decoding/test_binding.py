@@ -21,7 +21,7 @@ from docnmt.decoding.beam import beam_search
 from docnmt.decoding.phrases import Phrase, missing
 from docnmt.decoding.terms import Glossary, Term, substitute
 from docnmt.decoding.translator import Translator
-from docnmt.decoding.units import UnitMaker
+from docnmt.decoding.units import SENTENCE_RULE, UnitMaker
 from docnmt.document import Document
 from docnmt.model_folder import LoadedModel, ModelCard
 from tests.builders import lines, loaded_model, make_model, parallel_documents, subwords
@@ -130,7 +130,7 @@ def test_a_part_of_a_long_sentence_has_the_phrases_whose_source_begins_there():
     (source,) = subwords().decode(subwords().encode([" ".join(lines(3, seed=3))]))
     phrases = [Phrase("x", word.group(), word.span()) for word in re.finditer(r"\S+", source)]
     with pytest.warns(UserWarning, match="parts"):
-        units = UnitMaker(subwords(), 9, None).units(
+        units = UnitMaker(subwords(), 9, SENTENCE_RULE).units(
             Document("d", (source,)), 0, subwords().encode([source])[0], Neighbours(), phrases
         )
     assert len(units) > 2
