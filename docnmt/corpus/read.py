@@ -31,9 +31,9 @@ _TWO_FILES: dict[str, Callable[[InputFile, InputFile, Reading], Iterator[Row]]] 
     "text": plain.read_text,
     "sentences": plain.read_sentences,
     "lines": plain.read_document_lines,
-    "nist-sgml": sgml.read_sets,
-    "iwslt-xml": sgml.read_sets,
-    "iwslt-tags": sgml.read_talks,
+    "nist-sgml": partial(sgml.read_by_id, sgml.set_sides),
+    "iwslt-xml": partial(sgml.read_by_id, sgml.set_sides),
+    "iwslt-tags": partial(sgml.read_by_id, sgml.talk_sides),
     "files": pairs.read_file_pair,
 }
 # One such file on its own.

@@ -254,7 +254,8 @@ def _aligned_lines(path: str, references: References) -> tuple[str, ...]:
             if isinstance(line, Flaw):
                 raise BadInput(line.kind, line.problem, line.remedy, file=file.name, line=number)
             lines.append(line)
-    count, starts = len(references), _starts(references)
+    count = len(references)
+    starts = {0, *(np.flatnonzero(np.diff(references.documents)) + 1).tolist()}  # the first sentence of each document
     full = [number for number, line in enumerate(lines, 1) if line.strip()]
     between = [number + 1 + int(document) for number, document in enumerate(references.documents)]
     layouts = [references.lines, between]
@@ -267,11 +268,6 @@ def _aligned_lines(path: str, references: References) -> tuple[str, ...]:
         if layout and layout[-1] <= len(lines) and set(full) <= set(layout):
             return tuple(lines[number - 1].strip() and lines[number - 1] for number in layout)
     raise _text_mismatch(path, lines, references)
-
-
-def _starts(references: References) -> set[int]:
-    """The first sentence of each document."""
-    return {0, *(np.flatnonzero(np.diff(references.documents)) + 1).tolist()}
 
 
 def _blocks(lines: Sequence[str]) -> list[tuple[int, int]]:
