@@ -211,6 +211,7 @@ class _ForWeights(TorchFunctionMode):
                 names = file.keys()
                 held = sum(math.prod(file.get_slice(name).get_shape()) for name in names)
                 self.left = self.BESIDE + self.COPIES * held
+                self.tensors_left = 1000 + self.COPIES * len(names)  # many layers of next to nothing take long, too
         except (OSError, SafetensorError) as error:
             raise DocnmtError(f"{path}: damaged or missing ({error})\n  Copy the folder again.") from None
 
@@ -218,7 +219,8 @@ class _ForWeights(TorchFunctionMode):
         if function.__name__ in ("empty", "zeros", "ones", "full", "arange"):
             sizes = args[0] if args and isinstance(args[0], tuple | list) else args
             self.left -= math.prod(size for size in sizes if isinstance(size, int))
-            if self.left < 0:
+            self.tensors_left -= 1
+            if self.left < 0 or self.tensors_left < 0:
                 raise DocnmtError(
                     f"{self.path.parent}: config.json describes a larger model than weights.safetensors holds\n"
                     "  Copy the model folder again."

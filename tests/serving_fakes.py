@@ -28,8 +28,8 @@ def expected(sentences: list[str], place: int, context: bool = True, rank: int =
 
 
 class Telling(Fake):
-    """Its translations name the sentence and its context. Some sentences are orders: `SLEEP 0.1`, `DIE`, `FAIL`, and
-    `DIE UNLESS path`, which makes that file."""
+    """Its translations name the sentence and its context. Some sentences are orders: `SLEEP 0.1`, `DIE`, `FAIL`,
+    `DIE UNLESS path`, which makes that file, and `DEAF`, which lets no term of a glossary in."""
 
     def __init__(self, languages=("fr", "en"), remembers: bool = False):
         super().__init__(str.upper, languages, remembers=remembers)
@@ -45,7 +45,7 @@ class Telling(Fake):
                 _obey(sentence)
                 seen = [*around[:place], sentence]
                 texts = [expected(seen, place, how.context != "off", rank) for rank in range(how.nbest)]
-                terms = [] if how.glossary is None else how.glossary.phrases(sentence)
+                terms = [] if how.glossary is None or "DEAF" in sentence else how.glossary.phrases(sentence)
                 texts = [" ".join([text, *(phrase.text for phrase in terms)]) for text in texts]
                 said.append(TranslatedSentence(tuple(texts if sentence else [""]), tuple([0.0] * len(texts))))
             yield TranslatedDocument(document.id, tuple(said))

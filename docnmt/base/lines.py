@@ -37,8 +37,14 @@ class Encoding:
         return self.mark + text.encode(self.name)
 
 
+def byte_order_mark(data: bytes) -> tuple[bytes, str]:
+    """The mark and the encoding it stands for; both are empty where there is none."""
+    return next(((mark, encoding) for mark, encoding in _BOMS if data.startswith(mark)), (b"", ""))
+
+
 def decoded(data: bytes, name: str) -> tuple[str, Encoding]:
-    mark, encoding = next(((mark, encoding) for mark, encoding in _BOMS if data.startswith(mark)), (b"", "UTF-8"))
+    mark, encoding = byte_order_mark(data)
+    encoding = encoding or "UTF-8"
     try:
         return data[len(mark) :].decode(encoding), Encoding(mark, encoding)
     except UnicodeDecodeError as error:

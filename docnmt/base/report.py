@@ -7,7 +7,7 @@ import itertools
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -56,13 +56,17 @@ def columns(*names: str, text: int = 1) -> list[Column]:
 
 @dataclass
 class Table:
-    """Rows of text. `strong` names cells (row, column) to stand out; `rules` rows that a line is drawn above."""
+    """Rows of text. `strong` names cells (row, column) to stand out; `rules` rows that a line is drawn above.
+
+    Strong cells are bold, or have a star where nothing can be bold: in a pipe or a file. `strong_means` tells the
+    reader what they are."""
 
     title: str
     columns: Sequence[Column]
     rows: list[Sequence[str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # below the table: signatures, what marks mean
     strong: set[tuple[int, int]] = field(default_factory=set)
+    strong_means: str = ""
     rules: set[int] = field(default_factory=set)
     figures: list[dict[str, Any]] = field(default_factory=list)  # the rows as numbers, for machines
 
@@ -75,6 +79,9 @@ class Table:
         self.rows.append(cells)
 
     def print(self, console: Console) -> None:
+        if self.strong and not console.is_terminal:
+            self._with_stars().print(console)
+            return
         parts = self._parts(console.width)
         for number, chosen in enumerate(parts):
             table = RichTable(title=None if number else Text(self.title), title_justify="left")
@@ -92,11 +99,27 @@ class Table:
                 shown = (Text(cells[k], style="bold" if (row, k) in self.strong else "") for k in chosen)
                 table.add_row(*shown, end_section=row + 1 in self.rules)
             console.print(table)
-        for note in self.notes:
+        for note in self._notes():
             if console.is_terminal:
                 console.print(Padding(Text(note, style="dim"), (0, 0, 0, 2)))
             else:  # one line a note for what reads a pipe
                 console.print(Text(f"  {note}"), soft_wrap=True)
+
+    def _with_stars(self) -> Table:
+        """For an output that cannot be bold. The star is on the side where figures, or words, are not in line."""
+
+        def cell(number: int, k: int, text: str) -> str:
+            if (number, k) not in self.strong:
+                return text
+            return f"{text} *" if self.columns[k].text else f"* {text}"
+
+        rows: list[Sequence[str]] = [[cell(n, k, c) for k, c in enumerate(row)] for n, row in enumerate(self.rows)]
+        legend = [f"*: {self.strong_means}"] if self.strong_means else []
+        return replace(self, rows=rows, strong=set(), notes=[*legend, *self.notes])
+
+    def _notes(self) -> list[str]:
+        legend = [f"Bold: {self.strong_means}"] if self.strong and self.strong_means else []
+        return [*legend, *self.notes]
 
     def _parts(self, width: int) -> list[list[int]]:
         """The columns of each part: all of them, or as many as fit beside the labels of the rows."""
@@ -145,7 +168,7 @@ class Table:
         text = f"**{_markdown(self.title)}**\n\n" + line(_markdown(column.name) for column in self.columns)
         text += line(":--" if column.text else "--:" for column in self.columns)
         text += "".join(line(self._marked(n, _markdown, "**{}**", "*{}*")) for n in range(len(self.rows)))
-        return text + "".join(f"\n{_markdown(note)}\n" for note in self.notes)
+        return text + "".join(f"\n{_markdown(note)}\n" for note in self._notes())
 
     def latex(self) -> str:
         """For the package booktabs. Long text is broken into lines; a wide table takes both columns
@@ -160,7 +183,7 @@ class Table:
             text = " & ".join(self._marked(number, _latex, r"\textbf{{{}}}", r"\textit{{{}}}")) + r" \\"
             # The end of the line above would take a star or a bracket for its own argument.
             lines.append("{}" + text if text.startswith(("*", "[")) else text)
-        text = " ".join([_sentence(self.title), *(_sentence(note) for note in self.notes)])
+        text = " ".join([_sentence(self.title), *(_sentence(note) for note in self._notes())])
         caption = rf"\caption{{{_latex(text)}}}"
         if len(self.rows) > _TALL:
             pages = [rf"\begin{{longtable}}{{{layout}}}", rf"{caption} \\", *head, r"\endhead"]
@@ -189,7 +212,7 @@ class Table:
             cells = "".join(cell("td", k, c, strong=(number, k) in self.strong) for k, c in enumerate(row))
             ruled = ' class="rule"' if number in self.rules and number else ""
             body.append(f"<tr{ruled}>{cells}</tr>")
-        notes = "".join(f'<p class="note">{html.escape(note)}</p>' for note in self.notes)
+        notes = "".join(f'<p class="note">{html.escape(note)}</p>' for note in self._notes())
         return (
             f"<figure><figcaption>{html.escape(self.title)}</figcaption><div class=scroll><table><thead><tr>{head}"
             f"</tr></thead><tbody>{''.join(body)}</tbody></table></div>{notes}</figure>"

@@ -169,7 +169,7 @@ def coverage_table(shortlists: Iterable[tuple[int, Shortlist]], pairs: TrainingP
     for candidates, shortlist in shortlists:
         found = coverage(shortlist, pairs)
         cells = [f"{candidates}", f"{100 * found.covered:.2f} %", f"{found.size:,.0f}", f"{found.together:,.0f}"]
-        table.add(*cells, strong=range(len(cells)) if candidates == chosen else ())
+        table.add(*cells, strong={0} if candidates == chosen else ())
         table.figures.append(
             {
                 "candidates": candidates,
@@ -180,9 +180,10 @@ def coverage_table(shortlists: Iterable[tuple[int, Shortlist]], pairs: TrainingP
                 f"pieces_of_{BATCH}": found.together,
             }
         )
+    table.strong_means = "the shortlist that is written"
     table.notes = [
         f"{pairs}, {len(pairs.target.tokens):,} pieces.",
-        f"Translations: how many a source piece has beside the frequent pieces. The shortlist written has {chosen}.",
+        "Translations: how many a source piece has beside the frequent pieces.",
         f"Candidates are those of a sentence; {BATCH} sentences of one length have so many together.",
         "References translate freely at times: of what a model writes, the shortlist has more.",
     ]
@@ -234,8 +235,7 @@ def _add_import(verbs: Verbs) -> None:
         "on its hub such as Helsinki-NLP/opus-mt-fr-en. All verbs take the result as they take any model.",
     )
     verb.add_argument("source", metavar="SOURCE")
-    verb.add_argument("folder", nargs="?", default="", help=argparse.SUPPRESS)  # as it was given before there was -o
-    verb.add_argument("-o", "--output", default="", metavar="FOLDER", help="to be made")
+    verb.add_argument("-o", "--output", required=True, metavar="FOLDER", help="to be made")
     verb.add_argument(
         "--as",
         dest="kind",
@@ -255,12 +255,9 @@ def _add_import(verbs: Verbs) -> None:
 def run_import(options: argparse.Namespace) -> None:
     from docnmt.interop.convert import import_model
 
-    folder = options.output or options.folder
-    if not folder:
-        raise DocnmtError("there is no folder to write the model to\n  Name one with -o.")
-    card = import_model(options.source, folder, options.kind, languages_of(options))
+    card = import_model(options.source, options.output, options.kind, languages_of(options))
     size = f"{card.model.encoder_layers}+{card.model.decoder_layers} layers, {card.model.width} wide"
-    print(f"model: {folder} ({card.source_language}-{card.target_language}, {size})")
+    print(f"model: {options.output} ({card.source_language}-{card.target_language}, {size})")
 
 
 # ---- `docnmt export`: a model for another program ----

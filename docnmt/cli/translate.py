@@ -51,6 +51,9 @@ def add(verbs: Verbs) -> None:
     )
     translate.add_argument("-o", "--output", default="", metavar="OUT", help="a file, or a folder for several files")
     translate.add_argument("--format", default="", help="of the input, where content does not tell it")
+    translate.add_argument(
+        "--encoding", default="", metavar="NAME", help="of text files and subtitles not in UTF-8: cp1252, big5 ..."
+    )
     translate.add_argument("--beam", type=int, help="hypotheses a sentence; 1 is greedy (default: the model's)")
     translate.add_argument("--length-penalty", type=float, metavar="ALPHA", help="default: the model's")
     translate.add_argument("--nbest", type=int, default=1, metavar="N", help="print N translations a sentence")
@@ -81,7 +84,7 @@ def add(verbs: Verbs) -> None:
 def run_translate(options: argparse.Namespace) -> None:
     from docnmt.base.progress import Progress
     from docnmt.decoding.files import read_previous
-    from docnmt.decoding.jobs import FileJob, translate_files
+    from docnmt.decoding.jobs import FileJob, say_encoding, translate_files
     from docnmt.decoding.terms import Glossary
     from docnmt.decoding.translator import load
     from docnmt.documents.segment import PACKED, kind_of
@@ -130,15 +133,17 @@ def run_translate(options: argparse.Namespace) -> None:
             into_folder = any(map(os.path.isdir, options.files))
             paths, key = output_paths(files, options.output, into_folder), model_key(options.model)
             share_out = _shared(options, chosen, key, progress) if options.on else None
-            job = FileJob(translator, chosen, key, previous=previous)
+            job = FileJob(translator, chosen, key, previous=previous, encoding=options.encoding)
             translate_files(job, paths, options.format, progress, share_out)
             return
         if with_layout and (len(files) > 1 or kind_of(with_layout[0]) in PACKED):
             raise DocnmtError(
                 f"{with_layout[0]}: the translation cannot go to standard output\n  Name a file or a folder with -o."
             )
-        job = FileJob(translator, chosen, previous=previous)
+        job = FileJob(translator, chosen, previous=previous, encoding=options.encoding)
         opened = [job.open(path, options.format) for path in files]
+        for path, work in zip(files, opened, strict=True):
+            say_encoding(path, work, progress)
         total = None if "-" in files else sum(len(block) for work in opened for block in work.blocks())
         sys.stdout.flush()
         with progress.bar("translate", total, "sentences") as tick:
@@ -209,7 +214,7 @@ def _shared(options: argparse.Namespace, chosen: Options, key: str, progress: Pr
 
     connect(options.on)
     need = Need(options.cpus, float(gpus_there()) if options.gpus is None else options.gpus)
-    order = Order(os.path.abspath(options.model), key, options.device, chosen, options.format)
+    order = Order(os.path.abspath(options.model), key, options.device, chosen, options.format, options.encoding)
     return lambda files: share_out_with_ray(order, need, files, progress.say)
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from docnmt.decoding.alignment import align
+from docnmt.decoding.phrases import missing
 from docnmt.document import ContextSpec, Document
 from docnmt.documents.marks import Links
 from docnmt.documents.translate import Sentence, Translated, has_words, translate_sentences
@@ -93,6 +94,10 @@ def translate_excerpts(
     """
     wanted = {(n, place): sentence for n, excerpt in enumerate(excerpts) for place, sentence in excerpt.wanted.items()}
     found = translate_sentences(wanted, ExcerptMachine(translator, options, excerpts))
+    if options.glossary is not None:
+        for key, (best, *others) in found.items():
+            unmet = missing(options.glossary.phrases(wanted[key].text), best.text) if wanted[key].translate else ()
+            found[key] = [replace(best, unmet=tuple((each.source, each.text) for each in unmet)), *others]
     return [{place: found[n, place] for place in excerpt.wanted} for n, excerpt in enumerate(excerpts)]
 
 

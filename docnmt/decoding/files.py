@@ -21,6 +21,7 @@ from docnmt.decoding.excerpts import Excerpt, translate_best
 from docnmt.decoding.terms import Glossary
 from docnmt.decoding.translator import Options, TranslatedDocument, Translator
 from docnmt.document import ContextSpec, Document
+from docnmt.documents.encodings import TextEncoding
 from docnmt.documents.segment import Mark, is_document, kind_of
 from docnmt.documents.translate import FileSentences, Translated, read_bytes
 
@@ -52,12 +53,16 @@ def translate_bytes(
     context: ContextSpec | str | None = None,
     glossary: Glossary | Mapping[str, str] | None = None,
     beam: int | None = None,
+    encoding: str = "",
     options: Options | None = None,
     previous: Sequence[str] = (),
 ) -> bytes:
-    """The file `data`, whose kind its name tells, in the other language; options as for Translator.translate."""
+    """The file `data`, whose kind its name tells, in the other language; options as for Translator.translate.
+
+    encoding: of a text file that is not in UTF-8, such as "cp1252"; that of subtitles is guessed if none is given
+    """
     chosen = (options or translator.options).changed(context=context, glossary=glossary, beam=beam)
-    file = FileSentences(data, name, languages_of(translator))
+    file = FileSentences(data, name, languages_of(translator), encoding)
     blocks = in_blocks(translator, chosen, file, previous)
     return file.write(sentence for block in blocks for sentence in translate_best(translator, chosen, block))
 
@@ -70,17 +75,17 @@ def translate_file(
     context: ContextSpec | str | None = None,
     glossary: Glossary | Mapping[str, str] | None = None,
     beam: int | None = None,
+    encoding: str = "",
     options: Options | None = None,
 ) -> None:
     """Translates a file (Word, OpenDocument, EPUB, HTML, Markdown, PO, XLIFF, subtitles, text ...), its layout kept.
 
-    Options as for Translator.translate.
+    Options as for Translator.translate and translate_bytes.
     """
     if Path(out).exists() and os.path.samefile(path, out):
         raise DocnmtError(f"{path}: would be overwritten by its own translation\n  Give the translation another name.")
-    data = translate_bytes(
-        translator, read_bytes(path), str(path), context=context, glossary=glossary, beam=beam, options=options
-    )
+    chosen = (options or translator.options).changed(context=context, glossary=glossary, beam=beam)
+    data = translate_bytes(translator, read_bytes(path), str(path), encoding=encoding, options=chosen)
     with write_atomically(out, binary=True) as file:
         file.write(data)
 
@@ -178,6 +183,7 @@ Tick = Callable[[int], object]
 class Work(Protocol):
     kind: str
     memory: int  # bytes that it takes, at most
+    encoding: TextEncoding | None  # of a text file with a layout
 
     def blocks(self) -> Iterator[Any]:
         """What is translated in one go, each with its number of sentences as its length."""
@@ -196,6 +202,7 @@ class CorpusWork:
     """Documents line by line, or in another of the formats for corpora; read as it is translated."""
 
     memory = 0
+    encoding: TextEncoding | None = None
 
     def __init__(self, path: str, format: str, translator: Translator, options: Options, previous: Sequence[str] = ()):
         self.translator, self.options, self.previous = translator, options, previous
@@ -239,12 +246,15 @@ class CorpusBlock:
 class DocumentWork:
     """A file with a layout."""
 
-    def __init__(self, path: str, translator: Translator, options: Options, previous: Sequence[str] = ()):
+    def __init__(
+        self, path: str, translator: Translator, options: Options, previous: Sequence[str] = (), encoding: str = ""
+    ):
         self.kind = kind_of(path)
         self.translator, self.options, self.previous = translator, options, previous
         data = read_bytes(path)
         self.memory = 12 * len(data)
-        self.file = FileSentences(data, path, languages_of(translator))
+        self.file = FileSentences(data, path, languages_of(translator), encoding)
+        self.encoding = self.file.encoding
 
     def blocks(self) -> Iterator[Excerpt]:
         return in_blocks(self.translator, self.options, self.file, self.previous)
@@ -265,10 +275,19 @@ def is_corpus(path: str, format: str) -> bool:
     return bool(format) or not is_document(path)
 
 
-def open_work(path: str, format: str, translator: Translator, options: Options, previous: Sequence[str] = ()) -> Work:
-    if is_corpus(path, format):
-        return CorpusWork(path, format, translator, options, previous)
-    return DocumentWork(path, translator, options, previous)
+def open_work(
+    path: str,
+    format: str,
+    translator: Translator,
+    options: Options,
+    previous: Sequence[str] = (),
+    encoding: str = "",
+) -> Work:
+    if not is_corpus(path, format):
+        return DocumentWork(path, translator, options, previous, encoding)
+    if encoding:
+        raise DocnmtError(f"{path}: a corpus has to be in UTF-8\n  Convert it: iconv -f {encoding} -t UTF-8.")
+    return CorpusWork(path, format, translator, options, previous)
 
 
 def read_previous(path: str, translator: Translator) -> tuple[str, ...]:

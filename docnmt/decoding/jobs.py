@@ -43,16 +43,19 @@ class FileJob:
         model_key: str = "",
         tick: Tick = lambda count: None,
         previous: Sequence[str] = (),
+        encoding: str = "",
     ):
         self.translator, self.options, self.model_key, self.tick = translator, options, model_key, tick
         self.previous = previous  # sentences before each file
+        self.encoding = encoding  # of text files, if it is known
         self.kept: list[Path] = []  # the blocks of files that are done
 
     def open(self, path: str, format: str = "") -> Work:
-        return open_work(path, format, self.translator, self.options, self.previous)
+        return open_work(path, format, self.translator, self.options, self.previous, self.encoding)
 
     def translate(self, path: str, work: Work, out: Path) -> None:
-        key = _key(path, work.kind, self.options, self.model_key, self.previous)
+        kind = f"{work.kind} in {work.encoding.name}" if self.encoding and work.encoding else work.kind
+        key = _key(path, kind, self.options, self.model_key, self.previous)
         folder = out.with_name(out.name + ".parts") / key
         folder.mkdir(parents=True, exist_ok=True)
         finished = []
@@ -139,6 +142,7 @@ def translate_files(
     for outcome in outcomes:  # all before the first is translated: what is broken shows before hours of work
         with _noted(outcome, alone, progress):
             work = job.open(outcome.path, format)
+            say_encoding(outcome.path, work, progress)
             outcome.kind = work.kind
             outcome.sentences = sum(map(len, work.blocks()))
             if work.memory <= room:
@@ -180,6 +184,13 @@ def translate_files(
         )
 
 
+def say_encoding(path: str, work: Work, progress: Progress) -> None:
+    """Says in which encoding a file was read, if that is not the usual one."""
+    if work.encoding is not None and work.encoding.name != "UTF-8":
+        otherwise = "; name another with --encoding if letters are wrong" if work.encoding.guessed else ""
+        progress.say(f"{path}: read as {work.encoding}{otherwise}")
+
+
 @contextmanager
 def _noted(outcome: Outcome, strict: bool, progress: Progress) -> Iterator[None]:
     try:
@@ -214,6 +225,7 @@ class Order:
     device: str
     options: Options
     format: str
+    encoding: str = ""
 
 
 def share_out_with_ray(
@@ -247,7 +259,7 @@ def _translate_elsewhere(order: Order, path: str, out: Path) -> tuple[Path, floa
     if order.model_key not in _TRANSLATORS:
         _TRANSLATORS.clear()
         _TRANSLATORS[order.model_key] = load(order.model, order.device)
-    job = FileJob(_TRANSLATORS[order.model_key], order.options, order.model_key)
+    job = FileJob(_TRANSLATORS[order.model_key], order.options, order.model_key, encoding=order.encoding)
     try:
         job.translate(path, job.open(path, order.format), out)
     except DocnmtError as error:

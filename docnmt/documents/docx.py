@@ -73,10 +73,11 @@ class RunPiece(Piece):
 
 
 class _Part:
-    """One of the XML files in the archive. `code` names the styles of text that is program code."""
+    """One of the XML files in the archive. `code` names the styles of text that is program code, `headings` those of
+    headings; `role` is what all text in it is."""
 
-    def __init__(self, xml: XmlBytes, code: set[str]):
-        self.xml, self._code = xml, code
+    def __init__(self, xml: XmlBytes, code: set[str], headings: set[str], role: str):
+        self.xml, self._code, self._headings, self._role = xml, code, headings, role
 
     def places(self, outermost: Element) -> Iterator[Place[bytes]]:
         known: dict[Segment, list[_Runs]] = {}
@@ -93,28 +94,27 @@ class _Part:
 
     def _runs(self, paragraph: Element) -> _Runs | None:
         """None where there are no words."""
-        if self._is_code(paragraph.find("w:pPr"), "w:pStyle"):
+        properties = paragraph.find("w:pPr")
+        if _has_style(properties, "w:pStyle", self._code):
             return None
         pieces = _with_fields(self._pieces(paragraph))
         first, last = _whole_runs(pieces, *trim(pieces))
         base, marked = _with_looks(pieces[first:last])
-        passage = Passage(marked)
+        cell = "cell" if any(around.name == "w:tc" for around in paragraph.ancestors) else ""
+        role = "heading" if _has_style(properties, "w:pStyle", self._headings) else cell
+        passage = Passage(marked).in_role(self._role or role)
         if base is None or not has_letters(passage.segment.text):
             return None
         begin, end = pieces[first].parts[0], pieces[last - 1].parts[-1]
         start, stop = (begin.run.element if begin.run else begin).start, (end.run.element if end.run else end).end
         return _Runs(start, stop, passage, base, self.xml)
 
-    def _is_code(self, properties: Element | None, name: str) -> bool:
-        style = properties.find(name) if properties else None
-        return style is not None and style.attributes.get("w:val") in self._code
-
     def _pieces(self, around: Element) -> Iterator[RunPiece]:
         for child in around.children:
             if isinstance(child, Text):
                 if child.text is None:  # between runs there are only line ends
                     yield RunPiece(child.start, child.end)
-            elif child.name == "w:r" and not self._is_code(child.find("w:rPr"), "w:rStyle"):
+            elif child.name == "w:r" and not _has_style(child.find("w:rPr"), "w:rStyle", self._code):
                 yield from _in_run(child, Run.of(child, self.xml))
             elif content := _content(child):
                 inside = content.find(f"{content.name}Pr")
@@ -123,6 +123,11 @@ class _Part:
                 yield RunPiece(content.outer, child.end, pair=child.start, closing=True)
             elif child.name not in _NOISE and child.name not in ("w:smartTagPr", "w:customXmlPr"):
                 yield RunPiece(child.start, child.end).tied(_link(child))
+
+
+def _has_style(properties: Element | None, name: str, styles: set[str]) -> bool:
+    style = properties.find(name) if properties else None
+    return style is not None and style.attributes.get("w:val") in styles
 
 
 def _content(element: Element) -> Element | None:
@@ -332,14 +337,12 @@ _MAIN = (
     "ms-word.document.macroEnabled.main+xml",
     "ms-word.template.macroEnabledTemplate.main+xml",
 )
-# In the order in which they are read: the title first, headers and footers last.
-_WITH_TEXT = (
-    _TITLE,
-    *_MAIN,
-    *(f"wordprocessingml.{part}+xml" for part in ("footnotes", "endnotes", "header", "footer")),
-)
+_PARTS = {"footnotes": "note", "endnotes": "note", "header": "header", "footer": "header"}
+_ROLES = {f"wordprocessingml.{part}+xml": role for part, role in _PARTS.items()}
+_WITH_TEXT = (_TITLE, *_MAIN, *_ROLES)  # as they are read: the title first, headers and footers last
 # Programs show style names in the user's language, but files always have these.
 _CODE = {"html preformatted", "html code", "preformatted text", "source text", "source code", "verbatim char"}
+_HEADING = re.compile(r"title|subtitle|heading \d")
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
@@ -352,9 +355,10 @@ def read(data: bytes, name: str, languages: tuple[str, str]) -> FileText:
     if not any(kind.endswith(_MAIN) for kind in types.values()):
         problem = "not a Word document, although its name says so"
         raise DocnmtError(f"{name}: {problem}\n  Save it as .docx in the program that made it.")
-    code: set[str] = set()
-    for part in (part for part, kind in types.items() if kind.endswith(_STYLES)):
-        code.update(_code_styles(files[part], name))
+    with_styles = [files[part] for part, kind in types.items() if kind.endswith(_STYLES)]
+    styles = dict(style for part in with_styles for style in _styles(part, name))
+    code = {style for style, named in styles.items() if named in _CODE}
+    headings = {style for style, named in styles.items() if _HEADING.fullmatch(named)}
     parts = {}
     outline = Outline(_NAMESPACES, _INLINE.__contains__, lambda name, _: name in _FREE, {"w:rPr"})
     for wanted in _WITH_TEXT:
@@ -363,12 +367,14 @@ def read(data: bytes, name: str, languages: tuple[str, str]) -> FileText:
             if wanted == _TITLE:
                 parts[part] = xml_file(xml, {"dc:title"}, partial(_title, xml), outline)
             else:
-                parts[part] = xml_file(xml, {"w:p", "wp:docPr"}, _Part(xml, code).places, outline)
+                parts[part] = xml_file(
+                    xml, {"w:p", "wp:docPr"}, _Part(xml, code, headings, _ROLES.get(wanted, "")).places, outline
+                )
     return PackageText(data, parts)
 
 
 def _title(xml: XmlBytes, title: Element) -> Iterator[Place[bytes]]:
-    return text_places(xml, pieces_of(title))
+    return text_places(xml, pieces_of(title), "title")
 
 
 def _types(files: Mapping[str, bytes], name: str) -> dict[str, str]:
@@ -379,8 +385,8 @@ def _types(files: Mapping[str, bytes], name: str) -> dict[str, str]:
     return {part: kind for part, kind in types.items() if part in files}
 
 
-def _code_styles(data: bytes, name: str) -> Iterator[str]:
+def _styles(data: bytes, name: str) -> Iterator[tuple[str, str]]:
+    """The key of each style, and its name in small letters."""
     for style in XmlBytes(data, f"{name} (styles)").elements({"w:style"}, _NAMESPACES):
-        named = style.find("w:name")
-        if named and named.attributes.get("w:val", "").lower() in _CODE:
-            yield style.attributes.get("w:styleId", "")
+        if named := style.find("w:name"):
+            yield style.attributes.get("w:styleId", ""), named.attributes.get("w:val", "").lower()

@@ -34,6 +34,7 @@ _READ_ATTRIBUTES = ("title", "alt", "placeholder", "aria-label", "aria-descripti
 _READ_METAS = names("description og:title og:description twitter:title twitter:description")
 _REFERENCE = re.compile(r"&(?:#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[A-Za-z][A-Za-z0-9]{1,31};?)")
 _HARD_SPACE = re.compile(r"&(?:nbsp|#160|#[xX][aA]0);")
+_ROLES = dict.fromkeys(("h1", "h2", "h3", "h4", "h5", "h6"), "heading") | {"td": "cell", "th": "cell", "title": "title"}
 _NOTE = re.compile(r"\W*\d{0,4}\W*")
 _LINK = re.compile(r"<a[\s>]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -87,6 +88,7 @@ class Reader:
         self._hard_space = "\xa0"  # or however the page spells it
         self._pieces: list[Piece] = []  # of the current line
         self._later: list[Place[str]] = []  # the attributes in the line, which come after it
+        self._role = ""  # of the line, by the block it is in
 
     def read(self, start: int, end: int) -> Iterator[Place[str] | Change[str]]:
         if hard_space := _HARD_SPACE.search(self._text, start, end):
@@ -97,6 +99,9 @@ class Reader:
         while number < len(found):
             token = found[number]
             following = number + 1
+            if len(self._pieces) > 2 * MAX_IN_PARAGRAPH:  # while reading: they take many times their size
+                where = f"{self._name}, line {line_of(self._text, self._pieces[0].start)}"
+                raise DocnmtError(f"{where}: more than {MAX_IN_PARAGRAPH:,} tags in one paragraph\n  Split it.")
             if token.kind in ("text", "cdata"):
                 self._read_text(token)
             elif token.kind == "open":
@@ -111,6 +116,7 @@ class Reader:
                     yield from self._read_tag(token, read, number + 1 if partners[number] else 0)
             elif token.name in BLOCKS:
                 yield from self._end_line()
+                self._role = "" if token.name in _ROLES or token.name == "table" else self._role
             elif token.kind != "raw":
                 pair = partners[number]
                 self._pieces.append(Piece(token.start, token.end, pair=pair, closing=pair > 0))
@@ -161,6 +167,7 @@ class Reader:
         yield from self._language_changes(token, read)
         if token.name in BLOCKS:
             yield from self._end_line(*places)
+            self._role = _ROLES.get(token.name, self._role)
             return
         if token.name == "br" and self._follows_break():
             yield from self._end_line()  # an empty line separates paragraphs
@@ -176,11 +183,8 @@ class Reader:
 
     def _end_line(self, *places: Place[str]) -> Iterator[Place[str]]:
         """`places` come after it."""
-        if len(self._pieces) > 2 * MAX_IN_PARAGRAPH:
-            where = f"{self._name}, line {line_of(self._text, self._pieces[0].start)}"
-            raise DocnmtError(f"{where}: more than {MAX_IN_PARAGRAPH:,} tags in one paragraph\n  Split it.")
         passage = passage_of(self._text, self._pieces)
-        line = [passage.place(partial(self._written, passage))] if passage else []
+        line = [passage.in_role(self._role).place(partial(self._written, passage))] if passage else []
         for place in (*line, *self._later, *places):
             if _SURROGATE.search(place.segments[0].text):
                 where = f"{self._name}, line {line_of(self._text, place.start)}"

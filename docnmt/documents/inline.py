@@ -20,9 +20,9 @@ from docnmt.text.scripts import in_spaced_word
 TEMPLATE = re.compile(r"\{\{[^{}]{0,300}\}\}|\{%[^%]{0,300}%\}|<%[^%]{0,300}%>")
 # Text, but neither to be translated nor to be taken for markup.
 ADDRESS = re.compile(
-    r"(?:https?://|ftp://|www\.|mailto:)(?:[^\s<>\"'`\\|*\[\](){}]|\([^\s<>()]{0,200}\))+(?<![.,:;!?_~])"
+    r"(?:https?://|ftp://|www\.|mailto:)(?:[^\s<>\"'`\\|*\[\](){}]|\([^\s<>()]{0,200}\)){1,2000}(?<![.,:;!?_~])"
 )
-_MAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64})+")
+_MAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,20}")
 _SPACES = re.compile(r"[ \t\n\r\f]+")
 _LETTER = re.compile(r"[^\W\d_]")
 _LONGEST_FOLD = 2000  # characters
@@ -172,6 +172,10 @@ class Passage:
         # The marks that are seen like words but did not touch any, and where they were.
         seen = [m for m in held if not m.pair and self._piece(m).wide and not self._piece(m).gap]
         self._free = {mark.code: mark.at for mark in seen if not _touches(text, mark.at)}
+
+    def in_role(self, role: str) -> Passage:
+        self.segment = replace(self.segment, role=role)
+        return self
 
     @property
     def start(self) -> int:

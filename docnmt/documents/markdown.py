@@ -15,9 +15,9 @@ from docnmt.base.errors import DocnmtError
 from docnmt.base.lines import decoded
 from docnmt.documents.html import places_in
 from docnmt.documents.inline import ADDRESS, Passage, Piece, is_readable, nested, passage_of
-from docnmt.documents.markdown_blocks import Block, Blocks, starts_html
+from docnmt.documents.markdown_blocks import Block, Blocks, TooManyMarks, starts_html
 from docnmt.documents.markdown_inline import PUNCTUATION, Inside, Line
-from docnmt.documents.segment import Mark, Place, Segment, Splice, SplicedFile
+from docnmt.documents.segment import MAX_IN_PARAGRAPH, Mark, Place, Segment, Splice, SplicedFile
 
 # ---- writing: text and marks as Markdown that reads as exactly this text and these marks ----
 
@@ -226,11 +226,16 @@ def read(data: bytes, name: str, languages: tuple[str, str]) -> SplicedFile[str]
 
 
 def _places(text: str, name: str) -> Iterator[Place[str]]:
-    blocks = Blocks(text)
-    found = blocks.read()
-    reader = _Reader(text, name, frozenset(blocks.labels))
-    for block in found:
-        yield from reader.places(block)
+    try:
+        blocks = Blocks(text)
+        for _ in blocks.read():
+            pass  # links may be defined after they are used: labels are known at the end
+        reader = _Reader(text, name, frozenset(blocks.labels))
+        for block in Blocks(text).read():
+            yield from reader.places(block)
+    except TooManyMarks as error:
+        problem = f"more than {MAX_IN_PARAGRAPH:,} tags or lines in one paragraph: {str(error)!r}..."
+        raise DocnmtError(f"{name}: {problem}\n  Split it.") from None
 
 
 class _Reader:
@@ -255,7 +260,7 @@ class _Reader:
         tag_spans = [content.span(tag.start, tag.end) for tag in tags]
         if passage := passage_of(content.text, line.pieces):
             spell_here = partial(content.spell, passage.start)
-            yield self._place(content.placed(passage), spell_here)
+            yield self._place(content.placed(passage.in_role(block.role)), spell_here)
         for inside in line.inside:
             yield from self._places_inside(content, inside, block.kind == "cell")
         for span in tag_spans:
@@ -281,7 +286,7 @@ class _Reader:
         if inside.title is None:
             layout = Layout("inside a cell" if cell else "inside")
             if passage := passage_of(content.text, inside.pieces):
-                yield self._place(content.placed(passage), partial(spell, layout, self.labels))
+                yield self._place(content.placed(passage.in_role("picture")), partial(spell, layout, self.labels))
             return
         start, end = inside.title
         title = " ".join(unescaped(content.text[start + 1 : end - 1]).split())

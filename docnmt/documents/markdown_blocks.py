@@ -7,7 +7,11 @@ skipped. Containers and leaves are found as in the CommonMark specification, app
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
+
+from docnmt.documents.segment import MAX_IN_PARAGRAPH
 
 MAX_DEPTH = 100  # of nested quotes and lists, as in markdown-it; deeper ones are text
 _LINE = re.compile(r"[^\r\n]*+(?:\r\n?|\n|\Z)")
@@ -17,6 +21,7 @@ _HEADING = re.compile(r"#{1,6}(?:[ \t]+|$)")
 _CLOSING_HASHES = re.compile(r"(?:^|[ \t])#+[ \t]*$")
 _FENCE = re.compile(r"`{3,}(?=[^`]*$)|~{3,}")
 _RULE = re.compile(r"(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})$")
+_SPACES_OR_TAB = re.compile(r" +|\t")
 _UNDERLINE = re.compile(r"(?:=+|-+)[ \t]*$")
 _ITEM = re.compile(r"([-+*]|(\d{1,9})[.)])(?=[ \t]|$)")
 _NOTE = re.compile(r"\[\^[^\]\s]{1,999}\]:[ \t]*")
@@ -74,11 +79,13 @@ def label(text: str) -> str:
 class Block:
     kind: str  # paragraph (also a heading with a line under it), heading, cell, html
     lines: tuple[Span, ...]  # without the markers of the containers; html: one span with all lines
+    role: str = ""  # as a segment has it
 
 
 @dataclass(slots=True)
 class _Container:
     quote: bool
+    note: bool = False
     indent: int = 0  # of the content of an item
     fresh: bool = False  # an item that begins with an empty line and has nothing in it yet
 
@@ -97,9 +104,10 @@ class _Line:
         at, column = self.at, self._column + self._tab_left
         if self._tab_left:
             at += 1
-        while at < self.end and self.text[at] in " \t":
-            column += 1 if self.text[at] == " " else 4 - column % 4
-            at += 1
+        # Each container of a line looks again: spaces are not gone through one by one.
+        while blank := _SPACES_OR_TAB.match(self.text, at, self.end):
+            column += 4 - column % 4 if blank[0] == "\t" else len(blank[0])
+            at = blank.end()
         self.next, self.indent, self.blank = at, column - self._column, at >= self.end
 
     def skip_columns(self, count: int) -> None:
@@ -122,6 +130,10 @@ class _Line:
         return pattern.match(self.text, self.next, self.end)
 
 
+class TooManyMarks(Exception):
+    """More marks or lines in one paragraph than are read; it says how the paragraph begins."""
+
+
 class Blocks:
     """Reads a text block by block; afterwards `labels` are those of its link definitions."""
 
@@ -136,7 +148,8 @@ class Blocks:
         self._end: re.Pattern[str] | None = None  # of HTML
         self._columns = 0  # of a table
 
-    def read(self) -> list[Block]:
+    def read(self) -> Iterator[Block]:
+        """Block by block: all of them at once would take many times the size of the text."""
         front = _FRONT.match(self._text)
         position = front.end() if front and _KEY.search(front[2]) else 0
         while position < len(self._text):
@@ -145,8 +158,10 @@ class Blocks:
             end = position + len(found[0].rstrip("\r\n"))
             self._read_line(_Line(self._text, position, end))
             position = found.end()
+            yield from self._found
+            self._found.clear()
         self._close_leaf()
-        return self._found
+        yield from self._found
 
     def _read_line(self, line: _Line) -> None:
         matched = self._match_containers(line)
@@ -180,6 +195,9 @@ class Blocks:
             self._close(matched)
         elif self._leaf == "paragraph":  # which goes on even without the markers of its containers
             self._lines.append((line.next, line.end))
+            if len(self._lines) > MAX_IN_PARAGRAPH:
+                start = self._lines[0][0]
+                raise TooManyMarks(self._text[start : start + 40])
         elif self._leaf == "table" and here:
             self._add_row(line.next, line.end)
         else:
@@ -237,11 +255,12 @@ class Blocks:
             self._add("html", [(self._lines[0][0], self._lines[-1][1])])
         self._leaf, self._lines = "", []
 
-    def _add(self, kind: str, lines: list[Span]) -> None:
+    def _add(self, kind: str, lines: list[Span], role: str = "") -> None:
         if lines:
             start, end = lines[-1]
             last = (start, start + len(self._text[start:end].rstrip(" \t")))
-            self._found.append(Block(kind, (*lines[:-1], last)))
+            note = "note" if any(container.note for container in self._containers) else ""
+            self._found.append(Block(kind, (*lines[:-1], last), role or note))
 
     def _without_definitions(self) -> list[Span]:
         lines = self._lines
@@ -261,7 +280,7 @@ class Blocks:
             return _Container(quote=True)
         if found := line.match(_NOTE):
             line.skip_to(found.end())
-            return _Container(quote=False, indent=4)
+            return _Container(quote=False, note=True, indent=4)
         if line.match(_ADMONITION):
             line.skip_to(line.end)
             return _Container(quote=False, indent=4)
@@ -284,14 +303,14 @@ class Blocks:
             end = line.end
             if hashes := _CLOSING_HASHES.search(self._text[found.end() : end]):
                 end = found.end() + hashes.start()
-            self._add("heading", [(found.end(), end)] if end > found.end() else [])
+            self._add("heading", [(found.end(), end)] if end > found.end() else [], "heading")
         elif found := line.match(_FENCE):
             self._close(matched)
             self._leaf, self._fence = "fence", found[0]
         elif self._text[line.next] == "<" and self._html_at(line, matched, in_paragraph):
             pass
         elif in_paragraph and line.match(_UNDERLINE) and (lines := self._without_definitions()):
-            self._add("paragraph", lines)
+            self._add("paragraph", lines, "heading")
             self._leaf, self._lines = "", []
         elif line.match(_RULE):
             self._close(matched)
@@ -331,15 +350,17 @@ class Blocks:
         return True
 
     def _add_row(self, start: int, end: int) -> None:
-        for cell in _cells(self._text, start, end)[: self._columns]:
+        for cell in _cells(self._text, start, end, self._columns)[: self._columns]:
             first = cell[0] + len(self._text[cell[0] : cell[1]]) - len(self._text[cell[0] : cell[1]].lstrip(" \t"))
             if first < cell[1]:
-                self._add("cell", [(first, cell[1])])
+                self._add("cell", [(first, cell[1])], "cell")
 
 
-def _cells(text: str, start: int, end: int) -> list[Span]:
+def _cells(text: str, start: int, end: int, most: int | None = None) -> list[Span]:
+    """The cells of a row, the first `most` of them at least."""
     end = start + len(text[start:end].rstrip(" \t"))
-    pipes = [found.start() for found in _PIPE.finditer(text, start, end)]
+    found = _PIPE.finditer(text, start, end)
+    pipes = [pipe.start() for pipe in islice(found, None if most is None else most + 2)]
     starts = [start, *(pipe + 1 for pipe in pipes)]
     ends = [*pipes, end]
     cells = list(zip(starts, ends, strict=True))

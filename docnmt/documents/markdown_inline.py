@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 from docnmt.documents.html import LEFT_ALONE
 from docnmt.documents.inline import ADDRESS, TEMPLATE, Piece, plain
-from docnmt.documents.markdown_blocks import INLINE_TAG, label
+from docnmt.documents.markdown_blocks import INLINE_TAG, TooManyMarks, label
+from docnmt.documents.segment import MAX_IN_PARAGRAPH
 
 PUNCTUATION = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 _ENTITY = r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});"
@@ -89,6 +90,8 @@ class Line:
         while found := _NEXT.search(self._content, position):
             self._text(position, found.start())
             position = self._read(found)
+            if len(self._items) > 2 * MAX_IN_PARAGRAPH:  # while reading: what they take is many times their size
+                raise TooManyMarks(self._content[:40])
         self._text(position, len(self._content))
 
     def _read(self, found: re.Match[str]) -> int:

@@ -14,6 +14,7 @@ _NAMESPACES = {
     f"{_OASIS}text:1.0": "text",
     f"{_OASIS}style:1.0": "style",
     f"{_OASIS}office:1.0": "office",
+    f"{_OASIS}table:1.0": "table",
     f"{_OASIS}svg-compatible:1.0": "svg",
     f"{_OASIS}manifest:1.0": "manifest",
     "http://purl.org/dc/elements/1.1/": "dc",
@@ -82,7 +83,7 @@ class _Part:
             return
         for element in _with_text(outermost):
             if not self._is_code(element):
-                yield from text_places(self.xml, pieces_of(element, self._inline, _link))
+                yield from text_places(self.xml, pieces_of(element, self._inline, _link), _role(element))
 
     def _add_style(self, style: Element) -> None:
         name, parent = style.attributes.get("style:name", ""), _parent_style(style)
@@ -102,6 +103,15 @@ class _Part:
         if element.name in _AROUND and not self._is_code(element):
             return Inline.UNSEEN if self.is_unseen(element.name, element.attributes) else Inline.AROUND
         return Inline.GAP if element.name in _GAPS else Inline.ALONE
+
+
+_ROLES = {"text:h": "heading", "svg:title": "picture", "svg:desc": "picture", "dc:title": "title"}
+_ROLES_INSIDE = {"text:note": "note", "table:table-cell": "cell", "style:master-page": "header"}
+
+
+def _role(element: Element) -> str:
+    inside = (_ROLES_INSIDE[around.name] for around in element.ancestors if around.name in _ROLES_INSIDE)
+    return _ROLES.get(element.name) or next(inside, "")
 
 
 def _with_text(element: Element) -> Iterator[Element]:

@@ -36,6 +36,7 @@ class Segment:
     text: str  # as a reader sees it, without markup
     marks: tuple[Mark, ...] = ()  # in the order in which they stand
     translate: bool = True  # False: only read as context (it already has a translation), comes back as it is
+    role: str = ""  # heading, cell, note, title, header, picture; "": running text, or the file does not tell
 
     def reads_as(self, other: Segment) -> bool:
         return (self.text, self.marks) == (other.text, other.marks)

@@ -14,7 +14,7 @@ from docnmt.base.errors import DocnmtError
 from docnmt.base.lines import decoded
 from docnmt.documents.inline import paired, with_marks
 from docnmt.documents.messages import plain
-from docnmt.documents.segment import Change, Mark, Place, Segment, SplicedFile
+from docnmt.documents.segment import MAX_IN_PARAGRAPH, Change, Mark, Place, Segment, SplicedFile
 from docnmt.text.scripts import columns, width
 from docnmt.text.sentences import split
 
@@ -95,6 +95,9 @@ def read_cues(text: str, name: str) -> list[Cue]:
             last -= 1
         start = starts[first]
         end = starts[last - 1] + len(line(last - 1)) if last > first else start
+        if text.count("<", start, end) + text.count("{", start, end) > 2 * MAX_IN_PARAGRAPH:  # before they are read
+            problem = f"more than {MAX_IN_PARAGRAPH:,} tags in one cue"
+            raise DocnmtError(f"{name}, line {number + 1}: {problem}\n  Split it.")
         timing = _TIMING.match(line(number))
         before = cues[-1].end if cues else 0.0
         times = (_seconds(timing, 1), _seconds(timing, 5)) if timing else (before, before)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
 
 from docnmt.base.errors import DocnmtError
+from docnmt.documents.encodings import recoded
 from docnmt.documents.marks import Links, project
 from docnmt.documents.placeholders import counts, find, in_order, put_back, take_out, without
 from docnmt.documents.segment import FileText, Mark, Room, Segment, read_document
@@ -38,6 +39,7 @@ class Sentence:
 class Translated:
     text: str
     marks: tuple[Mark, ...] = ()
+    unmet: tuple[tuple[str, str], ...] = ()  # terms of a glossary, and the translations that it lacks
 
 
 Key = TypeVar("Key", bound=Hashable)  # tells sentences apart
@@ -111,9 +113,12 @@ def place_marks(
 class FileSentences:
     """A file that was read, as sentences."""
 
-    def __init__(self, data: bytes, name: str, languages: tuple[str, str]):
+    def __init__(self, data: bytes, name: str, languages: tuple[str, str], encoding: str = ""):
+        """`encoding`: of a text file, if it is known."""
         self.name, self.languages = name, languages
-        self.file: FileText = _read(data, name, languages)
+        self._recoded = recoded(data, name, languages[0], encoding)
+        self.encoding = self._recoded.encoding
+        self.file: FileText = _read(self._recoded.utf8, name, languages)
         self.sentences: list[Sentence] = []
         self.counts = array("q")  # of the sentences in each segment
         room = Room(sum(len(segment.text) for segment in self.file.segments), name)
@@ -137,7 +142,7 @@ class FileSentences:
         for segment, count in zip(self.file.segments, self.counts, strict=True):
             pieces = [(next(source), next(translations)) for _ in range(count)]
             segments.append(joined(segment, pieces, self.languages))
-        return self.file.write(segments)
+        return self._recoded.written(self.file.write(segments))
 
 
 def _read(data: bytes, name: str, languages: tuple[str, str]) -> FileText:

@@ -281,11 +281,11 @@ def pieces_of(
             yield Piece(child.start, child.end, wide=True, gap=kind is Inline.GAP).tied(link(child))
 
 
-def text_places(xml: XmlBytes, pieces: Iterable[Piece]) -> Iterator[Place[bytes]]:
+def text_places(xml: XmlBytes, pieces: Iterable[Piece], role: str = "") -> Iterator[Place[bytes]]:
     """The content of an element, or a part of it, as one place; none if it has no words."""
     pieces = list(pieces)
     first, last = trim(pieces)
-    passage = Passage(pieces[first:last], collapse=True)
+    passage = Passage(pieces[first:last], collapse=True).in_role(role)
     if has_letters(passage.segment.text):
         yield passage.place(lambda new: written(passage.pieces(new), xml))
 

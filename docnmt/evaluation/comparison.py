@@ -60,6 +60,7 @@ def _comparison_table(part: Part, results: Sequence[Compared]) -> Table:
     title = "Comparison" if part.kind == "all" else part.name
     heads = ("metric", "system", "score", "difference", "95 % interval", "p bootstrap", "p swaps")
     table = Table(f"{title}: {part.title}", columns(*heads, text=2))
+    table.strong_means = f"p < {LEVEL} by both tests, each taken by itself"
     metrics = list(dict.fromkeys(result.metric for result in results))
     for metric in metrics:
         own = [result for result in results if result.metric is metric]
@@ -86,8 +87,8 @@ def _comparison_table(part: Part, results: Sequence[Compared]) -> Table:
     if part.kind == "all":
         tested = next(each.difference for each in results if each.difference.unit == resample)
         table.notes += [
-            f"Bold: p < {LEVEL} by paired bootstrap ({tested.resamples:,} resamples) and by swaps ({tested.swaps}) of "
-            f"{drawn_units(metrics, resample)}, seed {SEED}; each test is taken by itself",
+            f"Tests: paired bootstrap ({tested.resamples:,} resamples) and swaps ({tested.swaps}) of "
+            f"{drawn_units(metrics, resample)}, seed {SEED}",
             *few,
             *signature_notes(metrics),
         ]

@@ -17,6 +17,7 @@ from docnmt.decoding.translator import Translator
 from docnmt.document import ParallelDocument
 from docnmt.evaluation import static
 from docnmt.evaluation.context_gain import (
+    END,
     WORDS,
     ContextGain,
     Domains,
@@ -90,6 +91,7 @@ class Figures:
         gain, tokens = self.gain, int(self.gain.tokens.sum())
         heads = ("context", "log p", "gain", "95 % interval", "in bits", "a sentence")
         table = Table("What the true context gives, nats a token", columns(*heads))
+        table.strong_means = "what context is worth to this model on this corpus (CXMI)"
         for name, mean in self._log_probabilities().items():
             if name == TRUE:
                 table.add(name, f"{mean:.4f}", "", "", "", "")
@@ -137,7 +139,8 @@ class Figures:
         return table
 
     def words(self) -> tuple[Table, Table]:
-        found = self.gain.by_word()
+        # Punctuation and end marks are in every sentence: their totals would outrank words. They have their own rows.
+        found = [each for each in self.gain.by_word() if each.word != END and any(map(str.isalnum, each.word))]
         least = least_count(sum(word.count for word in found))
         common = [word for word in found if word.count >= least]
         gaining = [word for word in common if word.total > 0][:GAINING]
@@ -194,6 +197,7 @@ def least_count(words: int) -> int:
 def quality_table(quality: Quality) -> Table:
     heads = ("context", quality.metric, "95 % interval", "to none", "95 % interval", "p")
     table = Table("Translations under each context", columns(*heads))
+    table.strong_means = "translated as the model is meant to be used"
     for name, (score, around) in quality.scores.items():
         cells = ["", "", ""]
         if name in quality.differences:
@@ -319,7 +323,8 @@ see its figures and the context words it attended to. {gate}</p>
 <span id="count" role="status"></span></div>
 <p id="legend" class="legend"></p>
 <noscript><p>The sentences need JavaScript.</p></noscript>
-<div id="sentences"></div>"""
+<div id="sentences"></div>
+<p><button type="button" id="more" hidden></button></p>"""
 
 
 def chosen_sentences(figures: Figures, count: int) -> list[int]:

@@ -221,12 +221,11 @@ def result_tables(results: Sequence[Result], resample: str = "documents") -> lis
         metrics = list(dict.fromkeys(result.metric for result in own))
         heads = [*columns(*labels), Column("system", text=True), *(Column(metric.name) for metric in metrics)]
         table = Table(f"{title}: {own[0].part.title}" if kind == "all" else title, heads)
+        table.strong_means = "the best score; docnmt compare tells whether it is better by more than chance"
         for part, here in groupby(own, key=lambda result: result.part):
             _add_rows(table, labels, part, list(here))
         if kind != "document":
             table.notes.append(_interval_note(own, resample))
-        if table.strong:
-            table.notes.append("Bold: the best score; whether it is better by more than chance, docnmt compare tells")
         table.notes += signature_notes(metrics)
         tables.append(table)
     return tables

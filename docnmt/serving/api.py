@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
@@ -14,11 +14,11 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from docnmt.decoding.excerpts import Excerpt, whole
-from docnmt.decoding.files import languages_of, translate_bytes
+from docnmt.decoding.excerpts import Excerpt, translate_best, whole
+from docnmt.decoding.files import in_blocks, languages_of
 from docnmt.decoding.translator import Translator
 from docnmt.documents.segment import KINDS, PACKED, is_document, kind_of
-from docnmt.documents.translate import FileSentences, Translated
+from docnmt.documents.translate import FileSentences, Sentence, Translated
 from docnmt.serving.pool import Pool, options_of
 from docnmt.serving.queue import Mode
 from docnmt.serving.requests import (
@@ -36,7 +36,7 @@ from docnmt.serving.requests import (
     text_of,
     upload_of,
 )
-from docnmt.serving.uploads import Downloads, FewFiles
+from docnmt.serving.uploads import Downloads, FewFiles, encoding_told
 from docnmt.serving.web import Keys, Settings
 from docnmt.serving.worker import ModelInfo
 from docnmt.version import __version__
@@ -80,11 +80,13 @@ class API:
         asked = TextsAsked.of(parameters, self.settings)
         model, detected = await self._model(parameters, " ".join(asked.texts))
         found = await while_connected(request, translate_texts(self.pool, model, asked))
-        answers: dict[str, list[Any]] = {"translatedText": [ranked[0] for ranked in found]}
+        answers: dict[str, list[Any]] = {"translatedText": [ranked[0] for ranked, _ in found]}
         if detected:
             answers["detectedLanguage"] = [detected] * len(found)
         if asked.alternatives:
-            answers["alternatives"] = [ranked[1:] for ranked in found]
+            answers["alternatives"] = [ranked[1:] for ranked, _ in found]
+        if any(unmet for _, unmet in found):
+            answers["unmetTerms"] = [unmet for _, unmet in found]
         return Answer(answers if asked.is_list else {name: values[0] for name, values in answers.items()})
 
     async def detect(self, request: Request) -> Response:
@@ -109,11 +111,11 @@ class API:
             text = "" if kind_of(path.name) in PACKED else data[:10_000].decode("utf-8", "ignore")
             model, _ = await self._model(parameters, text)
             mode = Mode(model.name, how.context, glossary=how.glossary)
-            work = self.pool.call(translate_upload, data, path.name, how.previous, mode, model=model.name, long=True)
-            translated = await while_connected(request, work)
+            work = self.pool.call(translate_upload, data, path.name, how, mode, model=model.name, long=True)
+            translated, told = await while_connected(request, work)
         name = f"{path.stem}.{model.target_language}{path.suffix}"
         key = await asyncio.to_thread(self.downloads.add, translated, name)
-        return Answer({"translatedFileUrl": str(request.url_for("download_file", key=key))})
+        return Answer({"translatedFileUrl": str(request.url_for("download_file", key=key)), **told})
 
     async def download_file(self, request: Request) -> Response:
         found = await asyncio.to_thread(self.downloads.get, request.path_params["key"])
@@ -200,13 +202,29 @@ def write_ranked(texts: Sequence[FileSentences], found: Mapping[int, Sequence[Tr
     return [list(dict.fromkeys(each)) for each in zip(*ranks, strict=True)]
 
 
-async def translate_texts(pool: Pool, info: ModelInfo, asked: TextsAsked) -> list[list[str]]:
+Unmet = list[dict[str, str]]
+
+
+def unmet_terms(sentences: Iterable[tuple[Sentence, Translated]]) -> Unmet:
+    """Terms of the glossary that the translations lack."""
+    return [
+        {"term": term, "translation": wanted, "sentence": sentence.text}
+        for sentence, translated in sentences
+        for term, wanted in translated.unmet
+    ]
+
+
+async def translate_texts(pool: Pool, info: ModelInfo, asked: TextsAsked) -> list[tuple[list[str], Unmet]]:
+    """For each string its translations, and the terms that the best one lacks."""
     languages = info.source_language, info.target_language
     texts = await _aside(asked, read_texts, asked.texts, asked.format, languages)
     previous = await _aside(asked, read_texts, asked.previous, asked.format, languages)
     mode = Mode(info.name, asked.context, 1 + asked.alternatives, asked.glossary)
     found = {place: ranked async for place, ranked in pool.translate(as_document(texts, previous), mode)}
-    return await _aside(asked, write_ranked, texts, found)
+    ranked = await _aside(asked, write_ranked, texts, found)
+    best = (found[place][0] for place in range(len(found)))
+    unmet = [unmet_terms(zip(text.sentences, best, strict=False)) for text in texts]
+    return list(zip(ranked, unmet, strict=True))
 
 
 async def _aside(asked: TextsAsked, function: Any, *arguments: object) -> Any:
@@ -216,10 +234,18 @@ async def _aside(asked: TextsAsked, function: Any, *arguments: object) -> Any:
     return await asyncio.to_thread(function, *arguments)
 
 
-def translate_upload(translator: Translator, data: bytes, name: str, previous: Sequence[str], mode: Mode) -> bytes:
-    before = read_texts(previous, "text", languages_of(translator))
+def translate_upload(
+    translator: Translator, data: bytes, name: str, how: FileAsked, mode: Mode
+) -> tuple[bytes, dict[str, Any]]:
+    """The translated file, and what there is to tell about it."""
+    before = read_texts(how.previous, "text", languages_of(translator))
     said = [sentence for text in before for sentence in text.texts]
-    return translate_bytes(translator, data, name, options=options_of(translator, mode), previous=said)
+    options = options_of(translator, mode)
+    file = FileSentences(data, name, languages_of(translator), how.encoding)
+    blocks = in_blocks(translator, options, file, said)
+    done = [sentence for block in blocks for sentence in translate_best(translator, options, block)]
+    unmet = unmet_terms(zip(file.sentences, done, strict=True))
+    return file.write(iter(done)), {**({"unmetTerms": unmet} if unmet else {}), **encoding_told(file.encoding)}
 
 
 async def while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T:

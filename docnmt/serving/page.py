@@ -102,17 +102,18 @@ class Page:
     async def sentences(self, request: Request) -> Response:
         """A file cut into sentences."""
         asked = await read_parameters(request)
-        file, model = upload_of(asked), self._model(asked)
+        file, model, encoding = upload_of(asked), self._model(asked), text_of(asked, "encoding", "")
         with self.files.one_more():
-            work = self.pool.call(read_upload, await file.read(), file.filename, model=model.name, long=True)
+            work = self.pool.call(read_upload, await file.read(), file.filename, encoding, model=model.name, long=True)
             return Response(await while_connected(request, work), media_type=Answer.media_type)
 
     async def file(self, request: Request) -> Response:
         """The file with the translations on the page; null for what stays as it is."""
         asked = await read_parameters(request)
         file, model, texts = upload_of(asked), self._model(asked), text_of(asked, "texts")
+        how = file.filename, texts, text_of(asked, "encoding", "")
         with self.files.one_more():
-            work = self.pool.call(write_upload, await file.read(), file.filename, texts, model=model.name, long=True)
+            work = self.pool.call(write_upload, await file.read(), *how, model=model.name, long=True)
             return Response(await while_connected(request, work), media_type="application/octet-stream")
 
     async def tmx(self, request: Request) -> Response:
@@ -138,7 +139,8 @@ class Page:
             async with aclosing(translations(self.pool, documents, mode)) as results:
                 async for document, place, found in results:
                     texts = list(dict.fromkeys(each.text.strip() for each in found))
-                    yield json.dumps({"document": document, "sentence": place, "texts": texts}) + "\n"
+                    unmet = {"unmet": found[0].unmet} if found[0].unmet else {}
+                    yield json.dumps({"document": document, "sentence": place, "texts": texts, **unmet}) + "\n"
         except (DocnmtError, OutOfMemory, Overloaded, TimedOut, WorkerDied) as error:
             yield _last_line(in_sentences(str(error)))  # the status has been sent already
         except Exception:

@@ -270,11 +270,13 @@ class FileAsked:
     context: bool
     previous: list[str]  # texts before it, which are context
     glossary: Glossary | None
+    encoding: str  # of a text file that is not in UTF-8; "": found out
 
     @classmethod
     def of(cls, parameters: Parameters, settings: Settings) -> FileAsked:
         previous = _within(texts_of(parameters, "previous"), settings)
-        return cls(flag_of(parameters, "context", True), previous, glossary_of(parameters))
+        context, encoding = flag_of(parameters, "context", True), text_of(parameters, "encoding", "")
+        return cls(context, previous, glossary_of(parameters), encoding)
 
 
 @dataclass(frozen=True)
@@ -297,7 +299,7 @@ class TextsAsked(FileAsked):
         if type(alternatives) not in (int, float) or alternatives not in range(settings.alternatives + 1):
             raise bad(f"alternatives is not a number from 0 to {settings.alternatives}")
         is_list = isinstance(parameters["q"], list)
-        return cls(how.context, how.previous, how.glossary, texts, is_list, format, int(alternatives))
+        return cls(how.context, how.previous, how.glossary, "", texts, is_list, format, int(alternatives))
 
 
 def _within(texts: list[str], settings: Settings) -> list[str]:

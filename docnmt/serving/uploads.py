@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any, Protocol
 
@@ -22,6 +23,7 @@ from docnmt.base.errors import DocnmtError
 from docnmt.decoding.alignment import align
 from docnmt.decoding.files import Placed, corpus_format, languages_of, placed_documents, renderer
 from docnmt.decoding.translator import TranslatedDocument, TranslatedSentence, Translator
+from docnmt.documents.encodings import TextEncoding
 from docnmt.documents.segment import is_document
 from docnmt.documents.translate import Draft, FileSentences, place_marks
 from docnmt.serving.requests import bad, text_of
@@ -56,6 +58,7 @@ Texts = Sequence[str | None]  # the translation of each sentence of all document
 
 class Upload(Protocol):
     name: str  # of the translated file
+    encoding: TextEncoding | None  # that it was read in, if that is not for its format to say
 
     def documents(self) -> list[dict[str, Any]]:
         """The id and sentences of each: text, whether to translate it, whether a paragraph begins."""
@@ -64,19 +67,27 @@ class Upload(Protocol):
     def written(self, translator: Translator, texts: Texts) -> bytes: ...
 
 
-def read_upload(translator: Translator, data: bytes, name: str) -> bytes:
-    """The name of the translated file and the documents, as JSON: encoding that may take long, too."""
-    upload = _upload(translator, data, name)
+def read_upload(translator: Translator, data: bytes, name: str, encoding: str = "") -> bytes:
+    """The name of the translated file, its encoding and the documents, as JSON, which may take long to write."""
+    upload = _upload(translator, data, name, encoding)
     documents = upload.documents()
     if not any(sentence["translate"] for document in documents for sentence in document["sentences"]):
         raise DocnmtError(f"{name}: has nothing to translate\n  Give a text with words.")
-    return json.dumps({"name": upload.name, "documents": documents}, ensure_ascii=False).encode("utf-8", "replace")
+    told = {"name": upload.name, **encoding_told(upload.encoding), "documents": documents}
+    return json.dumps(told, ensure_ascii=False).encode("utf-8", "replace")
 
 
-def write_upload(translator: Translator, data: bytes, name: str, given: str) -> bytes:
+def encoding_told(encoding: TextEncoding | None) -> dict[str, Any]:
+    """Of text files that are not in UTF-8."""
+    if encoding is None or encoding.name == "UTF-8":
+        return {}
+    return {"encoding": {"name": encoding.name, "guessed": encoding.guessed}}
+
+
+def write_upload(translator: Translator, data: bytes, name: str, given: str, encoding: str = "") -> bytes:
     """`given`: the translations as a JSON list, null for what stays as it is."""
     texts = read_texts(given)
-    upload = _upload(translator, data, name)
+    upload = _upload(translator, data, name, encoding)
     count = sum(len(document["sentences"]) for document in upload.documents())
     if count != len(texts):
         raise DocnmtError(f"{name}: {count} sentences but {len(texts)} translations\n  Translate the file again.")
@@ -93,11 +104,15 @@ def read_texts(given: str) -> Texts:
     return [None if text is None else text_of({"texts": text}, "texts") for text in texts]
 
 
-def _upload(translator: Translator, data: bytes, name: str) -> Upload:
+def _upload(translator: Translator, data: bytes, name: str, encoding: str) -> Upload:
     name = PurePosixPath(name.replace("\\", "/").replace("\0", "")).name[-200:]
     if name in ("", ".."):
         raise DocnmtError("the file has no name\n  Give it one: its ending tells what kind of file it is.")
-    return (LaidOut if is_document(name) else Corpus)(data, name, languages_of(translator))
+    if is_document(name):
+        return LaidOut(data, name, languages_of(translator), encoding)
+    if encoding:
+        raise DocnmtError(f"{name}: is read as lines of UTF-8\n  Save it as UTF-8, and leave the encoding out.")
+    return Corpus(data, name, languages_of(translator))
 
 
 def _translated_name(name: str, languages: tuple[str, str], ending: str = "") -> str:
@@ -117,21 +132,18 @@ def _check_count(name: str, count: int) -> None:
 class LaidOut:
     """A file of a kind that keeps its layout; pasted text is one, too."""
 
-    def __init__(self, data: bytes, name: str, languages: tuple[str, str]):
-        self.file = FileSentences(data, name, languages)
+    def __init__(self, data: bytes, name: str, languages: tuple[str, str], encoding: str):
+        self.file = FileSentences(data, name, languages, encoding)
+        self.encoding = self.file.encoding
         self.name = _translated_name(name, languages)
         _check_count(name, len(self.file))
 
     def documents(self) -> list[dict[str, Any]]:
-        begins = set()
-        at = 0
-        for count in self.file.counts:
-            begins.add(at)
-            at += count
-        sentences = [
-            {"text": sentence.text, "translate": sentence.translate, "begins": n in begins}
-            for n, sentence in enumerate(self.file.sentences)
-        ]
+        said, sentences = iter(self.file.sentences), []
+        for segment, count in zip(self.file.file.segments, self.file.counts, strict=True):
+            role = {"role": segment.role} if segment.role else {}
+            for number, sentence in enumerate(islice(said, count)):
+                sentences.append({"text": sentence.text, "translate": sentence.translate, "begins": not number, **role})
         return [{"id": "", "sentences": sentences}]
 
     def written(self, translator: Translator, texts: Texts) -> bytes:
@@ -148,6 +160,7 @@ class Corpus:
 
     def __init__(self, data: bytes, name: str, languages: tuple[str, str]):
         kind, self.placed = _read_corpus(data, name)
+        self.encoding: TextEncoding | None = None
         self.render = renderer(kind, 1)
         ending = "" if kind in ("text", "jsonl") else ".tsv"
         self.name = _translated_name(name.removesuffix(".gz"), languages, ending)

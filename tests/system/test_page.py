@@ -391,6 +391,35 @@ def test_lines_of_several_documents(reader, translator, sentences):
     assert name == "a.en" and data.decode().splitlines() == [*expected[:2], "", *expected[2:]]
 
 
+def test_headings_and_cells_of_a_file_are_named(reader, sentences):
+    a, b, c, d = sentences[:4]
+    reader.choose("a.md", f"# {a}\n\n{b}\n\n| {c} |\n|---|\n| {d} |\n".encode())
+    reader.page.click("#translate")
+    reader.wait()
+    named = reader.page.locator(".sentence").evaluate_all("rows => rows.map(r => r.querySelector('.role')?.innerText)")
+    assert named == ["Heading", None, "Cell", "Cell"]
+    weights = reader.page.locator(".target > p").evaluate_all("rows => rows.map(r => +getComputedStyle(r).fontWeight)")
+    assert weights[0] > weights[1] == weights[2]
+    assert not reader.page.is_visible(".role >> text=Note")
+
+
+def test_the_encoding_of_subtitles_is_told_and_can_be_changed(reader):
+    reader.choose("a.srt", "1\n00:00:01,000 --> 00:00:02,000\nL'été à la mer.\n".encode("cp1252"))
+    reader.page.click("#translate")
+    reader.wait()
+    assert "read as cp1252, which is a guess" in reader.page.inner_text("#hint")
+    assert reader.texts("source") == ["L'été à la mer."]
+    reader.page.fill("#encoding", "cp1251")
+    reader.page.click("#translate")
+    reader.page.wait_for_function("document.getElementById('hint').innerText.includes('cp1251.')")
+    reader.wait()
+    assert reader.texts("source") == ["L'йtй а la mer."]
+    assert b"00:00:01,000" in reader.download("#download")[1]
+    reader.page.click("#remove")
+    reader.choose("a.html", b"<p>a b</p>")
+    assert not reader.page.is_visible("#encoding")
+
+
 # ---- when things go wrong ----
 
 

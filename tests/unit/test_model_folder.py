@@ -58,6 +58,7 @@ def test_a_folder_without_hashes_loads_as_before(folder):
         {"width": 1 << 20},
         {"filter_width": 1 << 40},
         {"encoder_layers": 1 << 40},
+        {"width": 2, "heads": 1, "filter_width": 1, "decoder_layers": 1 << 20},
     ],
     ids=lambda sizes: next(iter(sizes)),
 )

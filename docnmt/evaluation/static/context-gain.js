@@ -191,20 +191,34 @@ function shade(columns, row) {
 
 // ---- the list ----
 
+const PAGE = 20;  // sentences shown at first, and added at a time
+const more = document.getElementById("more");
 const cards = data.sentences.map(sentence => {
   const text = [sentence.document, ...sentence.context.map(c => c.words.join("")), sentence.source.join(""),
     sentence.target.join(""), ...sentence.translations].join("\n").toLowerCase();
-  return {sentence, text, box: card(sentence)};
+  return {sentence, text, get box() { return this.made ??= card(sentence); }};
 });
+let found = [];
 const orders = {gain: s => -s.gain, loss: s => s.gain, document: s => s.number};
 
 function arrange() {
   const key = orders[document.getElementById("order").value];
   const wanted = document.getElementById("search").value.trim().toLowerCase();
-  const found = cards.filter(c => c.text.includes(wanted)).sort((a, b) => key(a.sentence) - key(b.sentence));
-  list.replaceChildren(...found.map(c => c.box));
-  document.getElementById("count").textContent = `${found.length} of ${cards.length} shown`;
+  found = cards.filter(c => c.text.includes(wanted)).sort((a, b) => key(a.sentence) - key(b.sentence));
+  list.replaceChildren();
+  showMore();
 }
+
+function showMore() {
+  const shown = list.childElementCount, next = found.slice(shown, shown + PAGE);
+  list.append(...next.map(c => c.box));
+  const left = found.length - shown - next.length, among = found.length < cards.length ? " found" : "";
+  document.getElementById("count").textContent = `${found.length - left} of ${found.length}${among} shown`;
+  more.textContent = `Show ${Math.min(PAGE, left)} more`;
+  more.hidden = !left;
+  return next;
+}
+more.addEventListener("click", () => showMore()[0].box.querySelector("[role=button]").focus());
 document.getElementById("order").addEventListener("change", arrange);
 document.getElementById("search").addEventListener("input", arrange);
 document.addEventListener("keydown", event => { if (event.key === "Escape") hide(); });

@@ -6,9 +6,13 @@ import {closePanel, openPanel} from "./panel.js";
 import {ask} from "./server.js";
 import {differences} from "./words.js";
 
+// What a part of a file can be beside running text.
+const ROLES = {heading: "Heading", cell: "Cell", note: "Note", title: "Title", header: "Header or footer",
+  picture: "Picture"};
+
 export class Sentence {
   // `run` has the model, its documents of sentences, and what to call when a translation changes (changed).
-  constructor(run, document, position, {text, translate, begins}) {
+  constructor(run, document, position, {text, translate, begins, role}) {
     Object.assign(this, {run, document, position, source: text, wanted: translate});
     this.texts = [];  // the model's translations, best first
     this.text = null;  // the one that stands on the page
@@ -25,8 +29,10 @@ export class Sentence {
     this.other = new Line(to);
     this.target = element("div", {className: "target"}, this.translation.box);
     this.actions = element("div", {className: "actions"});
-    this.box = element("article", {className: `sentence${begins ? " begins" : ""}`, ariaLabel: `Sentence ${position + 1}`},
+    const name = ROLES[role] ?? "", kinds = ["sentence", begins && "begins", role && `in-${role}`].filter(Boolean);
+    this.box = element("article", {className: kinds.join(" "), ariaLabel: `${name && `${name}, `}Sentence ${position + 1}`},
       element("div", {className: "source"}, this.original.box), this.target, this.actions);
+    if (begins && name) this.box.prepend(element("span", {className: "role"}, name));
     this.box.addEventListener("keydown", event => { if (event.key === "Escape") this.close(); });
     this.original.set(text);
     if (!translate) {  // a number, or a text that has its translation
@@ -45,8 +51,10 @@ export class Sentence {
 
   // ---- a translation comes ----
 
-  receive(texts) {
+  // `unmet` are terms of the glossary, with the translations that are missing here.
+  receive(texts, unmet = []) {
     this.box.classList.remove("waiting");
+    this.unmet = unmet;
     this.texts = texts.filter(Boolean);
     if (!this.texts.length) {  // better the sentence as it is than none
       this.texts = [this.source];
@@ -65,8 +73,12 @@ export class Sentence {
     this.edited = edited;
     this.links = this.explained = null;
     this.translation.set(text);
-    this.box.querySelector(".note")?.remove();
+    this.box.querySelectorAll(".note").forEach(note => note.remove());
     if (edited) this.target.append(element("span", {className: "note"}, "edited"));
+    if (this.unmet.length && text === this.machine) {
+      const terms = this.unmet.map(([term, wanted]) => `${term} = ${wanted}`).join(", ");
+      this.target.append(element("span", {className: "note unmet"}, `term not met: ${terms}`));
+    }
     this.more.hidden = this.texts.length < 2 && text === this.machine;
     this.compare();
   }

@@ -27,10 +27,12 @@ function form(fields) {
   return made;
 }
 
-export const cut = async (file, model, signal) => (await send("sentences", form({file, model}), signal)).json();
+export async function cut(file, model, signal, encoding = "") {
+  return (await send("sentences", form({file, model, encoding}), signal)).json();
+}
 
-export async function written(file, model, texts) {
-  return (await send("file", form({file, model, texts: JSON.stringify(texts)}))).blob();
+export async function written(file, model, texts, encoding) {
+  return (await send("file", form({file, model, texts: JSON.stringify(texts), encoding}))).blob();
 }
 
 // Calls `receive` with each line of the answer, as they come.

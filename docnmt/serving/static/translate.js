@@ -84,6 +84,8 @@ function choose(chosen) {
   at("chosen-name").textContent = file.name;
   const thousands = Math.round(file.size / 1000).toLocaleString("en");
   at("chosen-size").textContent = file.size < 1000 ? `${file.size} bytes` : `${thousands} kB`;
+  at("encoding-choice").hidden = !/\.(txt|md|markdown|json|arb|srt|vtt)$/i.test(file.name);
+  at("encoding").value = "";
   at("chosen").hidden = false;
   at("text").hidden = true;
   at("translate").focus();
@@ -92,7 +94,7 @@ function choose(chosen) {
 
 function remove() {
   file = null;
-  at("file").value = "";
+  at("file").value = at("encoding").value = "";
   at("chosen").hidden = true;
   at("text").hidden = false;
   at("text").focus();
@@ -107,11 +109,12 @@ async function translate() {
     return complain(new Error("There is no text. Type or paste some, or choose a file."));
   }
   await work(async signal => {
-    const chosen = model(), terms = glossary(), found = await cut(given, chosen.name, signal);
+    const chosen = model(), terms = glossary(), encoding = isPasted ? "" : at("encoding").value;
+    const found = await cut(given, chosen.name, signal, encoding);
     const said = at("previous").value;
     const before = said.trim() ? await cut(new File([said], PASTED), chosen.name, signal) : {documents: []};
     const previous = before.documents.flatMap(({sentences}) => sentences.map(({text}) => text));
-    lay(given, isPasted, chosen, found, {previous, glossary: terms, context: at("context").checked});
+    lay(given, isPasted, chosen, found, {previous, glossary: terms, context: at("context").checked, encoding});
     await fill(signal, true);
     if (at("without").checked) await fill(signal, false);
   });
@@ -157,7 +160,11 @@ function lay(given, isPasted, chosen, found, how) {
   at("sentences").replaceChildren(...parts);
   at("sentences").classList.toggle("many", run.all.length > 300);
   at("without-switch").hidden = !chosen.context;
-  at("hint").textContent = chosen.context ? "Choose a word to see what context did for it." : "";
+  const {name, guessed} = found.encoding ?? {};
+  at("hint").textContent = [
+    name && `The file was read as ${name}${guessed ? ", which is a guess: name another encoding if letters are wrong" : ""}.`,
+    chosen.context && "Choose a word to see what context did for it.",
+  ].filter(Boolean).join(" ");
   at("copy").hidden = !run.isPasted || !navigator.clipboard;
   at("download").textContent = run.isPasted ? "Download text" : `Download ${run.name}`;
   at("result").hidden = false;
@@ -183,9 +190,9 @@ async function fill(signal, context) {
   let done = 0;
   tick(done, total, started, context);
   const question = {model: run.model.name, context: context && run.context, glossary: run.glossary, documents};
-  await stream("translate", question, signal, ({document, sentence, texts}) => {
+  await stream("translate", question, signal, ({document, sentence, texts, unmet}) => {
     const row = run.documents[document][sentence - before(document).length];
-    if (context) row.receive(texts);
+    if (context) row.receive(texts, unmet);
     else row.receivePlain(texts[0] || row.source);
     tick(++done, total, started, context);
   });
@@ -243,12 +250,12 @@ async function deliver(task) {
 }
 
 const download = () => deliver(async () => {
-  save(await written(run.file, run.model.name, texts()), run.name);
+  save(await written(run.file, run.model.name, texts(), run.encoding), run.name);
   run.unsaved = false;
 });
 
 const copy = () => deliver(async () => {
-  const text = await (await written(run.file, run.model.name, texts())).text();
+  const text = await (await written(run.file, run.model.name, texts(), run.encoding)).text();
   await navigator.clipboard.writeText(text);
   announce("Copied");
   at("copy").textContent = "Copied";

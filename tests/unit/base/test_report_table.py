@@ -153,6 +153,23 @@ def test_the_papers_figures_are_marked_in_every_layout():
     assert cell and set(cell[1].split(";")) == {"2", "3"}  # dim and italic
 
 
+def test_what_stands_out_is_explained_in_every_layout_and_starred_where_nothing_can_be_bold():
+    table = sample(("a", "1.50", ""))
+    table.add("b", "3.00", "", strong=[1])
+    table.strong_means = "the best score"
+    shown = printed(table)
+    assert "│   1.50 │" in shown and "│ * 3.00 │" in shown and "  *: the best score\n" in shown and "Bold" not in shown
+    styled = Console(file=io.StringIO(), width=80, force_terminal=True, color_system="standard")
+    table.print(styled)
+    assert "Bold: the best score" in styled.file.getvalue()  # type: ignore[attr-defined]
+    assert "*" not in styled.file.getvalue()  # type: ignore[attr-defined]
+    for text in (table.markdown(), table.latex(), table.html()):
+        assert "Bold: the best score" in text
+    table.strong.clear()
+    for text in (printed(table), table.markdown(), table.latex(), table.html()):
+        assert "the best score" not in text
+
+
 def test_rules_are_drawn_above_their_rows():
     table = sample(("a", "1", "2"), ("b", "1", "2"))
     table.add("control", "1", "2", rule=True)

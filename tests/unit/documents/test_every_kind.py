@@ -20,7 +20,7 @@ from docnmt.documents import KINDS, read_document
 from docnmt.documents.placeholders import without
 from docnmt.documents.segment import is_document
 from tests.fake_translator import Fake, backwards
-from tests.office_files import docx, odt, zipped
+from tests.office_files import docx, odt, word_part, zipped
 
 SENTENCES = (
     "Le chat de M. Roux dort.",
@@ -147,3 +147,36 @@ def test_files_that_are_not_read_are_named_as_such(name: str) -> None:
 def test_files_with_keys_are_not_read_as_lines(name: str, remedy: str) -> None:
     with pytest.raises(DocnmtError, match=rf"{name}: this kind of file is not supported\n  .*{remedy}"):
         is_document(name)
+
+
+# ---- what a part of a document is ----
+
+
+def roles(data: bytes, name: str) -> list[str]:
+    return [segment.role for segment in read_document(data, name, ("fr", "en")).segments]
+
+
+def test_headings_cells_notes_and_pictures_are_told_apart():
+    markdown = "# Un\n\nDeux.\n\nTrois\n---\n\n| a | b |\n|-|-|\n| c | d |\n\nQuatre[^1]\n\n[^1]: Cinq.\n\n![Six](a)\n"
+    assert roles(markdown.encode(), "a.md") == ["heading", "", "heading", *["cell"] * 4, "", "note", "picture"]
+    page = "<title>Un</title><h2>De<b>ux</b></h2><p>Trois</p><table><tr><td><p>Q</p><p>C</p><th>S</table>Sept"
+    assert roles(page.encode(), "a.html") == ["title", "heading", "", "cell", "cell", "cell", ""]
+    paragraph = "<w:p>{}<w:r><w:t>Un</w:t></w:r></w:p>".format
+    style = '<w:style w:styleId="T1"><w:name w:val="heading 1"/></w:style>'
+    word = docx(
+        paragraph('<w:pPr><w:pStyle w:val="T1"/></w:pPr>')
+        + paragraph("")
+        + f"<w:tbl><w:tr><w:tc>{paragraph('')}</w:tc></w:tr></w:tbl>",
+        title="Un",
+        styles=word_part(style, "styles"),
+        footnotes=word_part(f'<w:footnote w:id="1">{paragraph("")}</w:footnote>', "footnotes"),
+        header1=word_part(paragraph(""), "hdr"),
+    )
+    assert roles(word, "a.docx") == ["title", "heading", "", "cell", "note", "header"]
+    text = odt(
+        "<text:h>Un</text:h><text:p>Deux</text:p><table:table><table:table-row><table:table-cell><text:p>Trois</text:p>"
+        "</table:table-cell></table:table-row></table:table><text:p>Q<text:note><text:note-body><text:p>Cinq</text:p>"
+        "</text:note-body></text:note></text:p>",
+        title="Un",
+    )
+    assert roles(text, "a.odt") == ["title", "heading", "", "cell", "", "note"]

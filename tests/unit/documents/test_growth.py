@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import zipfile
 from dataclasses import replace
 from io import BytesIO
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -18,6 +20,7 @@ from docnmt.documents.translate import FileSentences
 from tests.heavy_files import HOSTILE, ORDINARY
 from tests.office_files import docx, odt, zipped
 
+ROOT = Path(__file__).parents[3]
 SMALL = 1_600  # bytes: a square shows at twice as much, and the many shapes take no long time
 CASES = [(kind, shape) for kind, shapes in HOSTILE.items() for shape in shapes]
 
@@ -101,12 +104,14 @@ def test_text_in_an_archive_has_a_limit_and_pictures_have_not(monkeypatch: pytes
         read_document(odt("<text:p>Un mot.</text:p>" * 1_000), "a.odt")
 
 
-@pytest.mark.parametrize("kind", ["docx", "odt", "xliff", "html"])
+@pytest.mark.parametrize("kind", ["docx", "odt", "xliff", "html", "md", "srt"])
 def test_a_paragraph_of_too_many_pieces_is_refused(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("segment", "xml", "html"):
+    for module in ("segment", "xml", "html", "markdown", "markdown_inline", "subtitles"):
         monkeypatch.setattr(f"docnmt.documents.{module}.MAX_IN_PARAGRAPH", 500)
-    shape = {"docx": "looks", "odt": "spans", "xliff": "inline", "html": "pairs"}[kind]
-    with pytest.raises(DocnmtError, match=r"more than 500 (tags|elements) in one paragraph.*\n  Split it"):
+    shape = {"docx": "looks", "odt": "spans", "xliff": "inline", "html": "pairs", "md": "stars", "srt": "tags"}[kind]
+    with pytest.raises(
+        DocnmtError, match=r"more than 500 (tags|tags or lines|elements) in one (paragraph|cue).*\n  Split it"
+    ):
         read_document(HOSTILE[kind][shape](60_000), f"a.{kind}")
 
 
@@ -119,6 +124,23 @@ def test_files_of_tiny_pieces_are_refused_while_they_are_read(kind: str, monkeyp
     with pytest.raises(DocnmtError, match="too many sentences, marks or messages for a file of its size"):
         FileSentences(HOSTILE[kind][shape[kind]](60_000), f"a.{kind}", ("fr", "en"))
     assert FileSentences(ORDINARY[kind](3_000), f"a.{kind}", ("fr", "en"))
+
+
+@pytest.mark.parametrize("shape", ["stars and lines", "cells", "rows", "lazy lines", "addresses"])
+def test_markdown_holds_little_while_it_is_read(shape: str) -> None:
+    """In a process of its own: what the engine of regular expressions takes is no memory of Python's."""
+    program = (
+        "import resource, sys; from tests.heavy_files import HOSTILE; from docnmt.base.errors import DocnmtError\n"
+        "from docnmt.documents.translate import FileSentences\n"
+        "def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10\n"
+        "FileSentences(b'# Un mot.', 'a.md', ('fr', 'en'))\n"
+        "data = HOSTILE['md'][sys.argv[1]](600_000); before = peak()\n"
+        "try: FileSentences(data, 'a.md', ('fr', 'en'))\n"
+        "except DocnmtError: pass\n"
+        "print(peak() - before)"
+    )
+    done = subprocess.run([sys.executable, "-c", program, shape], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 40  # megabytes; all but "cells" took 100 to 400 before
 
 
 def test_a_paragraph_of_too_many_sentences_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

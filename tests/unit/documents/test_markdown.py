@@ -290,7 +290,7 @@ def _kinds(text: str) -> Counter[str]:
     """What kinds of marks there are; emphasis may be written in two ways."""
     blocks = Blocks(text)
     pieces: list[str] = []
-    for block in blocks.read():
+    for block in list(blocks.read()):
         content = "\n".join(text[start:end] for start, end in block.lines)
         line = Line(content, frozenset(blocks.labels))
         marks = [*line.pieces, *(piece for inside in line.inside for piece in inside.pieces)]

@@ -272,8 +272,10 @@ def test_tables_and_json_say_the_same(translator, documents, gain):
     assert found["bleu"]["signature"] in bleu.notes[0]
     assert [row[0] for row in places.rows] == list(found["by_position"][NONE])
     assert [row[0] for row in kinds.rows] == list(found["by_word_class"]["none"])
-    assert [row[0] for row in up.rows] == [w["word"] for w in found["by_word"] if w["total"] > 0][:20]
-    assert [row[0] for row in down.rows] == [w["word"] for w in found["by_word"][::-1] if w["total"] < 0][:10]
+    said = [word for word in found["by_word"] if word["word"][0].isalnum()]  # no punctuation, no end marks
+    assert len(said) < len(found["by_word"])
+    assert [row[0] for row in up.rows] == [w["word"] for w in said if w["total"] > 0][:20]
+    assert [row[0] for row in down.rows] == [w["word"] for w in said[::-1] if w["total"] < 0][:10]
     assert [row[0] for row in gates.rows] == list(found["gate"])
     # only one document has a sixth sentence: there is nothing to resample
     assert places.rows[-1][3] == "" and found["by_position"][NONE]["6-10"]["interval"] is None

@@ -81,6 +81,41 @@ def test_a_glossary(server):
     assert server.client.get(url).text == f"{plain} tomcat"
 
 
+def test_terms_that_were_not_met_are_told(server):
+    how = {"glossary": {"chat": "tomcat", "mer": "ocean"}}
+    unmet = [{"term": "chat", "translation": "tomcat", "sentence": "DEAF chat."}]
+    assert server.translate("Une mer. DEAF chat.", **how).json()["unmetTerms"] == unmet
+    assert server.translate(["Une mer.", "DEAF chat."], **how).json()["unmetTerms"] == [[], unmet]
+    html = server.translate("<p>Une mer.</p><p>DEAF chat.</p>", format="html", **how).json()
+    assert html["unmetTerms"] == unmet
+    fields = {"source": "fr", "target": "en", "glossary": json.dumps(how["glossary"])}
+    file = {"file": ("a.txt", io.BytesIO(b"Une mer. DEAF chat."))}
+    assert server.client.post("/translate_file", files=file, data=fields).json()["unmetTerms"] == unmet
+    body = {"documents": [{"sentences": ["Une mer.", "DEAF chat."]}], **how}
+    lines = [json.loads(line) for line in server.client.post("/page/translate", json=body).text.splitlines()]
+    assert {line["sentence"]: line.get("unmet") for line in lines} == {0: None, 1: [["chat", "tomcat"]]}
+
+
+CUE = "1\n00:00:01,000 --> 00:00:02,000\nL'été à la mer.\n"
+
+
+def test_the_encoding_of_a_file_is_told_and_can_be_named(server):
+    def translated(name: str, data: bytes, **fields: str) -> tuple[dict, bytes]:
+        told = {"source": "fr", "target": "en", **fields}
+        answer = server.client.post("/translate_file", files={"file": (name, io.BytesIO(data))}, data=told).json()
+        return answer, server.client.get(answer["translatedFileUrl"]).content if "translatedFileUrl" in answer else b""
+
+    answer, old = translated("a.srt", CUE.encode("cp1252"))
+    assert answer["encoding"] == {"name": "cp1252", "guessed": True} and "été".encode("cp1252") in old
+    answer, utf8 = translated("a.srt", CUE.encode())
+    assert "encoding" not in answer and utf8.decode() == old.decode("cp1252")
+    answer, named = translated("a.txt", "L'été.".encode("utf-16-le"), encoding="utf-16-le")
+    assert answer["encoding"] == {"name": "utf-16-le", "guessed": False} and "été" in named.decode("utf-16-le")
+    assert "no encoding 'nonesuch'" in translated("a.txt", b"a b", encoding="nonesuch")[0]["error"]
+    file = {"file": ("a.srt", io.BytesIO(CUE.encode("cp1252")))}
+    assert server.client.post("/page/sentences", files=file).json()["encoding"] == {"name": "cp1252", "guessed": True}
+
+
 def test_the_api_is_described_for_people(server):
     page = server.client.get("/docs")
     assert page.status_code == 200 and page.headers["content-type"].startswith("text/html")
