@@ -54,8 +54,8 @@ class CometScorer:
         return [Measured(metric, part, references.documents) for part in np.split(rows, len(outputs))]
 
     def _segments(self, output: Output, references: References) -> list[dict[str, list[str]]]:
-        """The context of a translation is that of the reference, as in Vernikos et al. (2022): a system's own sentences
-        would be judged twice."""
+        """The context of a translation is that of the reference, as in Vernikos et al. (2022): a
+        system's own sentences would be judged twice."""
         sources, reference, found = references.sources or (), references.texts[0], []
         for number, (document, sentence) in enumerate(zip(references.documents, output.sentences, strict=True)):
             first = int(np.searchsorted(references.documents, document))

@@ -1,10 +1,11 @@
-"""Scores segments with unbabel-comet. Run as a script by the Python that has it, which need not have docnmt.
+"""Scores segments with unbabel-comet. Run as a script by the Python that has it, which need not
+have docnmt.
 
     python comet_scorer.py REQUEST RESPONSE
 
-Both are JSON files. The request: `model` (a checkpoint or a name), `context` (whether segments have sentences before
-them) and `segments`, each with lists of sentences under src, mt and ref, its own sentence last. The response: `scores`
-and `version`.
+Both are JSON files. The request: `model` (a checkpoint or a name), `context` (whether segments have
+sentences before them) and `segments`, each with lists of sentences under src, mt and ref, its own
+sentence last. The response: `scores` and `version`.
 """
 
 import json

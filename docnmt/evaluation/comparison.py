@@ -131,8 +131,8 @@ def comparison_figures(results: Sequence[Compared]) -> dict[str, Any]:
 def comparison_page(
     tables: Sequence[Table], outputs: Sequence[Output], references: References, progress: Progress
 ) -> str:
-    """The first output is the baseline. The sentences are data in the page; a script shows them as one scrolls, so that
-    thousands stay light."""
+    """The first output is the baseline. The sentences are data in the page; a script shows them as
+    one scrolls, so that thousands stay light."""
     metric = make_metric("chrf")
     scores = []
     for output in progress.track(outputs, "sentence chrF", total=len(outputs), unit="systems"):

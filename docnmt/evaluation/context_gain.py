@@ -1,7 +1,9 @@
-"""What context is worth to a model: the probability of every target token with its context, and with wrong ones.
+"""What context is worth to a model: the probability of every target token with its context, and
+with wrong ones.
 
-CXMI (Fernandes et al., 2021, "Measuring and Increasing Context Usage in Context-Aware Machine Translation") is the mean
-of log p(token | true context) - log p(token | no context) under one and the same model.
+CXMI (Fernandes et al., 2021, "Measuring and Increasing Context Usage in Context-Aware Machine
+Translation") is the mean of log p(token | true context) - log p(token | no context) under one and
+the same model.
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ Domains = Mapping[str, Sequence[int]]  # name -> numbers of documents
 WordClasses = Mapping[str, Sequence[str]]
 
 END = "⟨end⟩"  # how the mark after the last word is shown
-# Sentences by how far into their document they stand, from 1. Later ones are few, so they share a row.
+# Sentences by how far into their document they stand, from 1. Later ones are few, so they share a
+# row.
 POSITIONS = ((1, 1), (2, 2), (3, 3), (4, 5), (6, 10), (11, 20), (21, 50), (51, None))
 WORDS, PUNCTUATION, ENDS = "all words", "punctuation", "end marks"
 _PART = re.compile(r"[^\W_]+")  # of "he's", he and s
@@ -64,7 +67,8 @@ class WordGain:
 
 @dataclass(frozen=True)
 class ContextGain:
-    """The sentences of a corpus, numbered through, and the log-probability of each target piece under each context.
+    """The sentences of a corpus, numbered through, and the log-probability of each target piece
+    under each context.
 
     Gains are those of the true context over another one.
     """
@@ -105,8 +109,8 @@ class ContextGain:
         return self._parts({name: np.isin(self.document, own) for name, own in domains.items()}, over)
 
     def by_word_class(self, classes: WordClasses, over: str = NONE) -> dict[str, Gain]:
-        """Nats a word, of each class that the corpus has; `tokens` of a gain counts words here. A word may be in
-        several classes; punctuation and end marks are no words."""
+        """Nats a word, of each class that the corpus has; `tokens` of a gain counts words here. A
+        word may be in several classes; punctuation and end marks are no words."""
         members = {name: frozenset(word.lower() for word in words) for name, words in classes.items()}
         rows = {name: np.zeros((len(self.pieces), 2)) for name in (*classes, WORDS, PUNCTUATION, ENDS)}
         for number, word, gain in self._words(over):
@@ -179,8 +183,9 @@ class Encoded:
     pairs: Mapping[str, list[Pair]]  # context -> sentences
 
     def batches(self, among: Sequence[int] | None = None) -> Iterator[list[int]]:
-        """Sentences (of those given) that go together. Under every context they are the same ones, so that rounding,
-        which depends on what a sentence is batched with, adds nothing to a difference."""
+        """Sentences (of those given) that go together. Under every context they are the same ones,
+        so that rounding, which depends on what a sentence is batched with, adds nothing to a
+        difference."""
         chosen = range(len(self.sources)) if among is None else among
         order = sorted(chosen, key=lambda i: (len(self.targets[i]), len(self.sources[i])))
         sizes = []
@@ -238,7 +243,8 @@ def context_gain(
 ) -> ContextGain:
     """Scores the target side of every document under the true, no, shuffled and repeated context.
 
-    A system that sees the translations of its context would read the answer in a repeated one: it gets the others.
+    A system that sees the translations of its context would read the answer in a repeated one: it
+    gets the others.
     """
     check_has_context(translator, documents)
     contexts = with_contexts(documents, translator.card.context.spec, seed)

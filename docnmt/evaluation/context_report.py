@@ -276,8 +276,8 @@ def _interval_json(interval: Interval) -> list[float] | None:
 def context_gain_page(
     names: str, translator: Translator, documents: Sequence[ParallelDocument], figures: Figures, sentences: int = 100
 ) -> str:
-    """Figures on top, below them sentences whose words can be clicked: the `sentences` that gained most and a fifth as
-    many that lost most.
+    """Figures on top, below them sentences whose words can be clicked: the `sentences` that gained
+    most and a fifth as many that lost most.
 
     `names` says what was measured: the model and the corpus.
     """

@@ -1,4 +1,5 @@
-"""What a model's context sub-layers do: which context words they attend to, and how much of it their gates let in.
+"""What a model's context sub-layers do: which context words they attend to, and how much of it
+their gates let in.
 
 It is read by hooks, which leave the computation the same to the bit.
 """
@@ -48,8 +49,8 @@ Trace = dict[str, Sublayer]  # "encoder 1", "encoder 2" ... "decoder 1" ..., in 
 
 @contextmanager
 def traced(model: TranslationModel) -> Iterator[Trace]:
-    """The trace holds, after each pass through the model, what its context sub-layers did in that pass. It stays empty
-    for systems without the paper's context sub-layers."""
+    """The trace holds, after each pass through the model, what its context sub-layers did in that
+    pass. It stays empty for systems without the paper's context sub-layers."""
     trace: Trace = {}
     handles: list[RemovableHandle] = []
     sides = (("encoder", model.encoder), ("decoder", model.decoder)) if isinstance(model, DocumentTransformer) else ()
@@ -80,8 +81,8 @@ def _watch(sublayer: ContextAttention, name: str, trace: Trace) -> list[Removabl
 
 @torch.inference_mode()
 def gate_by_layer(translator: Translator, documents: Sequence[ParallelDocument], limit: int = 50) -> dict[str, float]:
-    """The mean context share of each layer's gate, over the sentences that have a context of at most `limit`
-    documents, taken at even distances. Empty for a model without gates."""
+    """The mean context share of each layer's gate, over the sentences that have a context of at
+    most `limit` documents, taken at even distances. Empty for a model without gates."""
     check_has_context(translator, documents)
     sample = [documents[i] for i in np.unique(np.linspace(0, len(documents) - 1, limit).round().astype(int))]
     encoded = encode(translator, sample)
@@ -104,8 +105,8 @@ def gate_by_layer(translator: Translator, documents: Sequence[ParallelDocument],
 
 @dataclass(frozen=True)
 class WordAttention:
-    """Of one sentence. Its source and target words are the rows of what encoder and decoder did, the words of its
-    context the columns."""
+    """Of one sentence. Its source and target words are the rows of what encoder and decoder did,
+    the words of its context the columns."""
 
     context: list[dict[str, Any]]  # the sentences: how far away, their words, whether some of them were cut off
     source: list[Word]
@@ -118,8 +119,8 @@ class WordAttention:
 def attention_by_word(
     translator: Translator, sources: Sequence[str], position: int, pieces: Sequence[str], batch: Batch, trace: Trace
 ) -> WordAttention:
-    """Of sentence `position` of a document; `pieces` are those of its translation, the end mark last, and `batch` holds
-    this sentence alone, with its context."""
+    """Of sentence `position` of a document; `pieces` are those of its translation, the end mark
+    last, and `batch` holds this sentence alone, with its context."""
     ids = translator.source.encode(sources)
     context, columns, order = _context(ids, position, translator)
     rows = {"encoder": words(translator.source.pieces(ids[position])), "decoder": target_words(pieces)}
@@ -138,12 +139,13 @@ def attention_by_word(
 def _context(
     ids: Sequence[list[int]], position: int, translator: Translator
 ) -> tuple[list[dict[str, Any]], list[Word], list[int]]:
-    """The context sentences as they are shown; their words as columns of the attention; where the pieces of these
-    columns stand in what the model sees. The last column is for marks: the one after the context (or the ones after
-    each sentence), which is all there is of an empty context."""
+    """The context sentences as they are shown; their words as columns of the attention; where the
+    pieces of these columns stand in what the model sees. The last column is for marks: the one
+    after the context (or the ones after each sentence), which is all there is of an empty context."""
     rule = translator.card.rule(translator.source, None, translator.target)
     places = visible_positions(ids, position, rule.spec)
-    # The rule gets a negative number of its own for each piece, so what it makes of them tells which pieces it kept.
+    # The rule gets a negative number of its own for each piece, so what it makes of them tells
+    # which pieces it kept.
     numbers = count(-1, -1)
     numbered = {place: [next(numbers) for _ in ids[place]] for place in places}
     around = Neighbours(
@@ -172,7 +174,8 @@ def spaced(found: Sequence[Word]) -> list[str]:
 
 
 def _by_word(matrix: NDArray, rows: Sequence[Word], columns: Sequence[Word] = ()) -> NDArray:
-    """[pieces, pieces] -> [words, words]: the mean over the pieces of a row, the sum over those of a column.
+    """[pieces, pieces] -> [words, words]: the mean over the pieces of a row, the sum over those of
+    a column.
 
     Without columns they stay as they are.
     """

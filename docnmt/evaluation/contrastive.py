@@ -1,7 +1,8 @@
 """What a model says of contrastive items, with its context and without.
 
-It is asked which candidate it finds most probable, and it can be asked to translate. A model may prefer the right
-candidate and still write the other word, or a sentence with neither; so the two stand side by side.
+It is asked which candidate it finds most probable, and it can be asked to translate. A model may
+prefer the right candidate and still write the other word, or a sentence with neither; so the two
+stand side by side.
 """
 
 from __future__ import annotations
@@ -96,8 +97,8 @@ def sees_translations(translator: Translator, context: str | None) -> bool:
 
 
 def target_contexts(translator: Translator, items: Sequence[Item], context: str | None) -> list[Passage]:
-    """For each item the translations of its `previous`: the set's, or, where it has none and the model sees them, the
-    model's own. Those too far off to be seen are left empty."""
+    """For each item the translations of its `previous`: the set's, or, where it has none and the
+    model sees them, the model's own. Those too far off to be seen are left empty."""
     found = [item.previous_target for item in items]
     rule = translator.rule(context)
     if rule is None or not sees_translations(translator, context):
@@ -111,8 +112,8 @@ def target_contexts(translator: Translator, items: Sequence[Item], context: str 
 
 
 def _choices(items: Sequence[Item], before: Sequence[Passage]) -> Iterator[Choice]:
-    """Each sentence to be scored, in the document that its item makes. In a passage, what a candidate says of the
-    earlier sentences is part of its context."""
+    """Each sentence to be scored, in the document that its item makes. In a passage, what a
+    candidate says of the earlier sentences is part of its context."""
     for item, known in zip(items, before, strict=True):
         document = Document(item.document, (*item.previous, *item.source, *item.following))
         for place in range(len(item.source)):
@@ -143,8 +144,8 @@ class Written:
 def write(
     translator: Translator, items: Sequence[Item], context: str | None, tick: Callable[[], Any] = lambda: None
 ) -> list[Written]:
-    """Translates the sentences of all items, each in its context; a system that sees the translations of its context
-    translates that, too."""
+    """Translates the sentences of all items, each in its context; a system that sees the
+    translations of its context translates that, too."""
     rule = translator.rule(context)
     before, after = (rule.spec.previous, rule.spec.following) if rule else (0, 0)
     asked, around = [], []
@@ -162,8 +163,8 @@ def write(
 
 
 def outcome(item: Item, translation: str) -> str:
-    """Right: a word that only the right candidate has, and none that only wrong ones have. Where a set names the
-    expected word, the translation has to have that."""
+    """Right: a word that only the right candidate has, and none that only wrong ones have. Where a
+    set names the expected word, the translation has to have that."""
     if item.expected:  # by the rule of ctxpro's own script: lower case, no punctuation, between spaces
         words = " ".join(translation.lower().translate(_NO_PUNCTUATION).split())
         return RIGHT if f" {item.expected.lower()} " in f" {words} " else NEITHER

@@ -28,8 +28,8 @@ def _legible(line: Line, file: str, number: int, document: str = "") -> str:
 
 
 def in_inputs(items: list[Item], name: str, context_from: Sequence[str]) -> list[Item]:
-    """The items of a ctxpro set with the sentences before them. Its file of inputs has a line for each item: these
-    sentences, and last the item's own, with `<eos>` between them."""
+    """The items of a ctxpro set with the sentences before them. Its file of inputs has a line for
+    each item: these sentences, and last the item's own, with `<eos>` between them."""
     if len(context_from) > 1:
         raise DocnmtError(
             "--context-from takes one file for a ctxpro set\n  Name the file of inputs that belongs to it."
@@ -62,15 +62,17 @@ def in_inputs(items: list[Item], name: str, context_from: Sequence[str]) -> list
 def in_documents(
     items: list[Item], segments: Sequence[int], name: str, where: Sequence[str], languages: tuple[str, str]
 ) -> list[Item]:
-    """The items of a ContraPro set in the documents that it was made from; `segments` are their numbers there.
+    """The items of a ContraPro set in the documents that it was made from; `segments` are their
+    numbers there.
 
-    `where` is a folder with a file for each document and language (ID.en, ID.de, in any sub-folder), or a corpus in
-    one file or two. Documents are held one at a time.
+    `where` is a folder with a file for each document and language (ID.en, ID.de, in any
+    sub-folder), or a corpus in one file or two. Documents are held one at a time.
     """
     wanted: dict[str, list[int]] = {}
     for number, item in enumerate(items):
         wanted.setdefault(item.document, []).append(number)
-    # ContraPro counts the segments of a document from 1, Lopes et al. from 0: the source sentences tell.
+    # ContraPro counts the segments of a document from 1, Lopes et al. from 0: the source sentences
+    # tell.
     counted: dict[int, dict[int, Item]] = {1: {}, 0: {}}  # counted from -> number of an item -> the item in its context
     seen = set()
     from_folder = len(where) == 1 and Path(where[0]).is_dir()

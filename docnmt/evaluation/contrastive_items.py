@@ -1,7 +1,9 @@
-"""Items of contrastive sets: source sentences in their context, each with its right translation and wrong ones.
+"""Items of contrastive sets: source sentences in their context, each with its right translation and
+wrong ones.
 
-One item is one question to a model: is the right translation more probable than every wrong one? A set is a file of
-JSON lines; contrastive_layouts.py turns the layouts of public sets into the same fields.
+One item is one question to a model: is the right translation more probable than every wrong one? A
+set is a file of JSON lines; contrastive_layouts.py turns the layouts of public sets into the same
+fields.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The layouts public contrastive sets come in, told apart by their content, turned into docnmt's own fields.
+"""The layouts public contrastive sets come in, told apart by their content, turned into docnmt's
+own fields.
 
 docnmt     JSON lines (contrastive_items.py)
 contrapro  ContraPro (Müller et al. 2018) and the English-French sets of Lopes et al. (2020): a JSON list; the contexts
@@ -53,8 +54,9 @@ def read_set(
 ) -> list[Item]:
     """The items of a set.
 
-    `context_from` names what holds the contexts where the set does not: for contrapro a folder or corpus of documents,
-    for ctxpro the file of inputs. `languages` are the endings of the files in such a folder.
+    `context_from` names what holds the contexts where the set does not: for contrapro a folder or
+    corpus of documents, for ctxpro the file of inputs. `languages` are the endings of the files in
+    such a folder.
     """
     with InputFile(path) as file:
         layout = layout or _layout_of(file)
@@ -128,8 +130,8 @@ def _laid_out(place: ItemPlace, block: str = "") -> Iterator[None]:
 def _passages(source: list[str], right: list[str], wrong: list[list[str]]) -> Fields:
     """What all candidates begin with is context; scored is the rest, the last sentence at least.
 
-    For a model that does not see the target side of the context this changes no decision: sentences that are the same
-    in all candidates add the same to each.
+    For a model that does not see the target side of the context this changes no decision: sentences
+    that are the same in all candidates add the same to each.
     """
     shared = 0
     while shared < len(source) - 1 and all(other[shared : shared + 1] == right[shared : shared + 1] for other in wrong):
@@ -154,11 +156,12 @@ def _bawden_examples(blocks: Mapping[str, Any], name: str) -> list[Fields]:
 
 
 def _bawden_block(content: Mapping[str, Any]) -> Iterator[tuple[str, list[str], list[str], list[str]]]:
-    """Phenomenon, source, right and wrong translation. A block of the anaphora set has one source and several
-    translations of it, a block of the lexical choice set several examples with a source each.
+    """Phenomenon, source, right and wrong translation. A block of the anaphora set has one source
+    and several translations of it, a block of the lexical choice set several examples with a source
+    each.
 
-    "Semi-correct" is the set's word for a pronoun that agrees with an antecedent which is not the best translation
-    itself; the set's own script counts it as right, under a heading of its own.
+    "Semi-correct" is the set's word for a pronoun that agrees with an antecedent which is not the
+    best translation itself; the set's own script counts it as right, under a heading of its own.
     """
     if "examples" in content:
         kind = content.get("type") or "lexical choice"
@@ -207,7 +210,8 @@ def _contrapro(record: Mapping[str, Any], _: int) -> Fields:
         "phenomenon": f"{record['src pronoun'].lower()}:{record['ref pronoun'].lower()}",
         "distance": _distance(record),
         "source": _line(record["src segment"]),
-        # Lopes et al. have the reference tokenised, the wrong ones not: spaces alone would tell them apart.
+        # Lopes et al. have the reference tokenised, the wrong ones not: spaces alone would tell
+        # them apart.
         "right": _spaced_like(wrong[0], right) if wrong else right,
         "wrong": wrong,
     }
@@ -231,12 +235,13 @@ def _distance(record: Mapping[str, Any]) -> int | None:
 
 
 def _spaced_like(model: str, text: str) -> str:
-    """A tokenised sentence with another one's spaces, or none, beside its marks of punctuation. Between words a
-    tokenizer changes nothing."""
+    """A tokenised sentence with another one's spaces, or none, beside its marks of punctuation.
+    Between words a tokenizer changes nothing."""
     theirs, ours = _SPACED.findall(model), _SPACED.findall(text)
     alike = SequenceMatcher(None, [letter for _, letter in ours], [letter for _, letter in theirs], autojunk=False)
     for kind, here, end, there, _ in alike.get_opcodes():
-        # Of what stands in the place of something else, the first letter comes after the same space.
+        # Of what stands in the place of something else, the first letter comes after the same
+        # space.
         for k in range(end - here if kind == "equal" else kind == "replace"):
             (space, letter), before = ours[here + k], ours[here + k - 1][1]
             if space and here + k and there + k and not (before + letter).isalnum():

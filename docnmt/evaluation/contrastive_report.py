@@ -36,8 +36,8 @@ from docnmt.version import __version__
 _FAR = 3  # distances beyond this are counted together
 _Z = 1.959964  # standard deviations to either side that hold 95 %
 
-# What is measured: whether the right candidate is preferred, whether the model writes its word, or, where a set has no
-# candidates, the word that is expected.
+# What is measured: whether the right candidate is preferred, whether the model writes its word, or,
+# where a set has no candidates, the word that is expected.
 CONTRASTIVE, GENERATIVE, EXPECTED = "contrastive", "generative", "expected"
 _NOTES = {
     CONTRASTIVE: "Percent of items, with 95 % intervals.",
@@ -62,8 +62,8 @@ class Accuracy:
 
     @property
     def interval(self) -> Interval:
-        """95 %, in percent. Where documents were not drawn it is Wilson's, which stays within 0 and 100 and holds for
-        few items, too."""
+        """95 %, in percent. Where documents were not drawn it is Wilson's, which stays within 0 and
+        100 and holds for few items, too."""
         if self.drawn is not None:
             return self.drawn
         share = self.right / self.total
@@ -98,8 +98,8 @@ class Group:
 
 
 def groups(items: Sequence[Item], answers: Answers, resample: str = "items") -> list[Group]:
-    """All items, then those of each phenomenon, then those of each distance. `resample`: whether items are taken as
-    independent, or documents are drawn."""
+    """All items, then those of each phenomenon, then those of each distance. `resample`: whether
+    items are taken as independent, or documents are drawn."""
     numbers: dict[str, int] = {}
     documents = np.array([numbers.setdefault(item.document, len(numbers)) for item in items])
     places: dict[str, dict[str, list[int]]] = {"all": {}, "phenomenon": {}, "distance": {}}

@@ -18,8 +18,8 @@ Row = tuple[str, ...]  # a sentence, or a pair of them
 
 @dataclass(frozen=True)
 class Contexts(Generic[D]):
-    """Sentences with contexts of one kind: Documents as `Translator.translate_documents` takes them, ParallelDocuments
-    as `Translator.score` does."""
+    """Sentences with contexts of one kind: Documents as `Translator.translate_documents` takes
+    them, ParallelDocuments as `Translator.score` does."""
 
     documents: Sequence[D]
     context_from: Sequence[D]
@@ -58,7 +58,8 @@ def shuffled(documents: Sequence[D], seed: int) -> list[D]:
 
 
 def repeated(documents: Sequence[D], spec: ContextSpec) -> list[D]:
-    """For each sentence a document of its own: the sentence, and once more for every sentence of its context.
+    """For each sentence a document of its own: the sentence, and once more for every sentence of
+    its context.
 
     A context that is as long as the true one and fits, but tells nothing new.
     """
@@ -70,8 +71,8 @@ def repeated(documents: Sequence[D], spec: ContextSpec) -> list[D]:
 
 
 def _alone(documents: Sequence[D], spec: ContextSpec) -> list[D]:
-    """For each sentence a document of its own, in which as many empty sentences stand before it as its context has
-    there, so that `repeated` has as many."""
+    """For each sentence a document of its own, in which as many empty sentences stand before it as
+    its context has there, so that `repeated` has as many."""
     alone = []
     for document in documents:
         for row, (before, _) in _with_counts(document, spec):

@@ -1,7 +1,8 @@
 """Measures of translations, each with the signature that is needed to get its numbers again.
 
-A metric turns each segment into a row of statistics; the score of a corpus is a function of their column sums. So a
-corpus is looked at once, and scores of its documents, domains and resamples cost next to nothing.
+A metric turns each segment into a row of statistics; the score of a corpus is a function of their
+column sums. So a corpus is looked at once, and scores of its documents, domains and resamples cost
+next to nothing.
 """
 
 from __future__ import annotations
@@ -112,17 +113,20 @@ def make_metric(name: str, *, language: str = "", lowercase: bool = False, token
         case "chrf":
             return SacrebleuMetric("chrF", sacrebleu.CHRF(lowercase=lowercase))
         case "ter":
-            # Without case, as it has always been computed. Text without spaces is counted by characters.
+            # Without case, as it has always been computed. Text without spaces is counted by
+            # characters.
             by_character = language in ("zh", "ja") and tokenizer != "none"
             ter = sacrebleu.TER(normalized=by_character, asian_support=by_character)
             return SacrebleuMetric("TER", ter, higher_is_better=False)
         case "multi-bleu":
-            # The paper's measure, as multi-bleu.perl -lc computes it: lower case, no smoothing, of several references
-            # the length closest to the translation's, and the shorter of two equally close ones. The script takes
-            # tokens as they are given, so raw text is tokenised first, as for BLEU.
+            # The paper's measure, as multi-bleu.perl -lc computes it: lower case, no smoothing, of
+            # several references the length closest to the translation's, and the shorter of two
+            # equally close ones. The script takes tokens as they are given, so raw text is
+            # tokenised first, as for BLEU.
             return SacrebleuMetric("multi-bleu", _bleu(tokenizer, lowercase=True, smoothing="none"), _as_multi_bleu)
         case "document-bleu":
-            # A segment is a document: n-grams may span sentences, and match wherever the document has them.
+            # A segment is a document: n-grams may span sentences, and match wherever the document
+            # has them.
             bleu = _bleu(tokenizer, lowercase)
             return SacrebleuMetric("document BLEU", bleu, lambda s: f"segment:document|{s}", segment="document")
     raise DocnmtError(f"unknown metric {name!r}\n  {nearest(name.lower(), METRICS, 'Choose from')}")
@@ -151,8 +155,8 @@ def corpus_statistics(
 ) -> tuple[Floats, Ints]:
     """The statistics of a corpus of sentences, and the document of each of their rows.
 
-    `documents` has for each sentence the index of its document. For a metric of documents a row is a document, whose
-    sentences are joined by spaces.
+    `documents` has for each sentence the index of its document. For a metric of documents a row is
+    a document, whose sentences are joined by spaces.
     """
     if metric.segment == "sentence":
         return metric.statistics(hypotheses, references), documents

@@ -94,8 +94,8 @@ def plain(text: str) -> str:
 
 @cache
 def any_of(words: tuple[str, ...], patterns: tuple[str, ...] = ()) -> re.Pattern[str]:
-    """Matches one of these words in plain text, a whole one where spaces separate words; a star is any letters. Of no
-    words it matches nothing."""
+    """Matches one of these words in plain text, a whole one where spaces separate words; a star is
+    any letters. Of no words it matches nothing."""
     parts = [_as_pattern(word) for word in sorted(words, key=len, reverse=True)]  # "elle-même" before "elle"
     return re.compile("|".join((*parts, *patterns)) or r"(?!)")
 
@@ -164,8 +164,8 @@ def is_reverent(text: str, begin: int, end: int) -> bool:
 
 
 def learnt_names(sources: Sequence[str], names: Sequence[frozenset[str]]) -> tuple[str, ...]:
-    """The names in sources without spaces or capitals: strings that mostly go with one name of the target sentences,
-    and that name with them."""
+    """The names in sources without spaces or capitals: strings that mostly go with one name of the
+    target sentences, and that name with them."""
     seen: Counter[str] = Counter()
     named: Counter[str] = Counter()
     together: Counter[tuple[str, str]] = Counter()
@@ -228,8 +228,8 @@ def ready_made(languages: tuple[str, str]) -> list[ProbeClass]:
 def chosen_classes(
     languages: tuple[str, str], swaps: Sequence[Sequence[str]] = (), source: Sequence[str] = ()
 ) -> list[ProbeClass]:
-    """Those of the command line, or all ready-made ones. Words that are a ready-made class's are taken as it has
-    them."""
+    """Those of the command line, or all ready-made ones. Words that are a ready-made class's are
+    taken as it has them."""
     known = {one.swap: one for one in ready_made(languages)}
     if not swaps and not known:
         raise DocnmtError(

@@ -1,9 +1,9 @@
 """Probes: contrastive items from any corpus, in which one word depends on what stands before.
 
-A class is a handful of words that can stand in each other's place (his, her, its) where the source has one word for
-all of them (son). An item is a sentence whose reference has exactly one of them; its wrong translations are the
-reference with each of the others in its place. Both languages are searched for cues: words by which the sentence
-itself tells which one it must be.
+A class is a handful of words that can stand in each other's place (his, her, its) where the source
+has one word for all of them (son). An item is a sentence whose reference has exactly one of them;
+its wrong translations are the reference with each of the others in its place. Both languages are
+searched for cues: words by which the sentence itself tells which one it must be.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ class ProbeMaker:
         self._ratio = sum(map(len, self.target.texts)) / max(1, sum(map(len, self.source.texts)))
 
     def make(self, classes: Sequence[ProbeClass], *, limit: int = 0, seed: int = 1) -> list[Item]:
-        """Class by class, in the order of the corpus, at most `limit` of a class and cue in a document (0: all).
+        """Class by class, in the order of the corpus, at most `limit` of a class and cue in a
+        document (0: all).
 
         What one class asks about, `gender` does not ask about again.
         """
@@ -190,8 +191,8 @@ def _in_case_of(model: str, word: str) -> str:
 
 
 def prior_table(items: Sequence[Item], languages: tuple[str, str]) -> Table:
-    """What is in a set: for each class and cue its items, how often each word is the right one, and how far one gets by
-    always saying the same."""
+    """What is in a set: for each class and cue its items, how often each word is the right one, and
+    how far one gets by always saying the same."""
     target = language(languages[1])
     heads = ("class", "items", "documents", "right word", "most frequent", "chance")
     table = Table("Probes", [Column(name, text=name in ("class", "right word")) for name in heads])

@@ -69,10 +69,11 @@ def _part(kind: str, name: str, documents: Sequence[int], references: References
 
 
 def by_domain(ids: Sequence[str], groups: Sequence[str] = ()) -> dict[str, list[int]]:
-    """The documents of each domain: those whose ids begin alike, up to a colon or with one of a group's prefixes.
+    """The documents of each domain: those whose ids begin alike, up to a colon or with one of a
+    group's prefixes.
 
-    A group is `NAME=prefix,prefix`; where several prefixes fit, the longest counts. A prefix may match no document (a
-    corpus may have more sources than its test set), a group must match one.
+    A group is `NAME=prefix,prefix`; where several prefixes fit, the longest counts. A prefix may
+    match no document (a corpus may have more sources than its test set), a group must match one.
     """
     prefixes = _prefixes(groups, ids)
     members: dict[str, list[int]] = {}

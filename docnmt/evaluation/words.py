@@ -19,8 +19,8 @@ from docnmt.version import __version__
 
 
 class WordClassF1(Metric):
-    """A word of the class is a match if the reference of its sentence has it, too, as often as both have it; neither
-    place nor case counts. Of several references the one with most matches counts."""
+    """A word of the class is a match if the reference of its sentence has it, too, as often as both
+    have it; neither place nor case counts. Of several references the one with most matches counts."""
 
     def __init__(self, words: Sequence[str]):
         self.words = tuple(plain(word) for word in words)
@@ -51,10 +51,10 @@ class WordClassF1(Metric):
 
 # ---- consistency of terms ----
 #
-# LTCR, the lexical translation consistency ratio (Lyu et al. 2021, "Encouraging Lexical Translation Consistency for
-# Document-Level Neural Machine Translation"): of all pairs of occurrences of a source word in a document, the share
-# whose translations are the same word. Word alignment finds what translates an occurrence, here by two word tables
-# learnt from the test set itself.
+# LTCR, the lexical translation consistency ratio (Lyu et al. 2021, "Encouraging Lexical Translation
+# Consistency for Document-Level Neural Machine Translation"): of all pairs of occurrences of a
+# source word in a document, the share whose translations are the same word. Word alignment finds
+# what translates an occurrence, here by two word tables learnt from the test set itself.
 
 SHORTEST = 4  # letters of a term
 COMMON = 0.02  # of the sentences: a word that more of them have is no term

@@ -40,7 +40,8 @@ _TOKEN = re.compile(rf"(\s*)([{UNSPACED}]|(?:(?![{UNSPACED}])[^\W_]|[{SIGNS}])+|
 def differences(one: str, other: str) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
     """Both texts whole, in parts."""
     tokens = [_TOKEN.findall(text.strip()) for text in (one, other)]
-    # A word counts as another if a space before it is gone, but at the beginning there is none to miss.
+    # A word counts as another if a space before it is gone, but at the beginning there is none to
+    # miss.
     keys = [[(bool(space) or not k, word) for k, (space, word) in enumerate(side)] for side in tokens]
     apart = [[True] * len(side) for side in tokens]
     for block in SequenceMatcher(None, keys[0], keys[1]).get_matching_blocks():
@@ -163,8 +164,8 @@ class Desk:
         raise HTTPException(404, "This link belongs to nobody. Ask for yours again.")
 
     def show(self, request: Request, _: Body) -> Response:
-        """A sentence with its document around it, of the translations what stands before it: a question that is
-        answered already, or the next one."""
+        """A sentence with its document around it, of the translations what stands before it: a
+        question that is answered already, or the next one."""
         name, number = request.query_params.get("judge", ""), request.path_params["number"]
         choices = self._choices(request, name, number)
         place = self.sample.questions[number - 1]
@@ -227,7 +228,8 @@ def _answer(told: dict[str, Any]) -> Response:
     return JSONResponse(told, headers={"Cache-Control": "no-store"})
 
 
-# A browser keeps the secret of each judge as a cookie: scripts do not see it, other sites cannot send it.
+# A browser keeps the secret of each judge as a cookie: scripts do not see it, other sites cannot
+# send it.
 
 
 def _let_in(answer: Response, name: str, secret: str) -> Response:

@@ -61,7 +61,8 @@ class Sample:
 
 
 def read_sample(source: str, systems: tuple[str, str], documents: int = 20, seed: int = 1) -> Sample:
-    """Draws whole documents of a source file and of its two translations; all, if there are no more than asked for.
+    """Draws whole documents of a source file and of its two translations; all, if there are no more
+    than asked for.
 
     With the same seed a larger sample begins with the smaller one.
     """
@@ -115,8 +116,8 @@ def _outputs(paths: tuple[str, str], test_set: References) -> list[Output]:
 def first_systems(seed: int, judge: str, documents: int) -> tuple[int, ...]:
     """For each document, which system (0 or 1) a judge sees first.
 
-    A document's translations keep their places, so that each can be read as a text. Each system is first in half of
-    the documents, so that a liking for one place favours neither.
+    A document's translations keep their places, so that each can be read as a text. Each system is
+    first in half of the documents, so that a liking for one place favours neither.
     """
     letters = np.frombuffer(hashlib.sha256(judge.encode()).digest(), dtype="<u4")
     random = np.random.default_rng([seed, *map(int, letters)])

@@ -1,7 +1,7 @@
 """Where judgements are kept: one SQLite file with the sample, the judges and all they ever said.
 
-A judgement is on disk before the judge is shown the next sentence. Nothing is ever overwritten: who changes his mind
-adds a row, and the last one counts.
+A judgement is on disk before the judge is shown the next sentence. Nothing is ever overwritten: who
+changes his mind adds a row, and the last one counts.
 """
 
 from __future__ import annotations
@@ -118,8 +118,8 @@ class Store:
         return str(first_written)
 
     def secret(self, name: str) -> str | None:
-        """What only this judge knows; None for one who is not known, "" for one of an earlier version who has not been
-        back yet."""
+        """What only this judge knows; None for one who is not known, "" for one of an earlier
+        version who has not been back yet."""
         rows = self._select("SELECT secret FROM judge WHERE key = ?", judge_key(name))
         return str(rows[0][0]) if rows else None
 
@@ -211,7 +211,8 @@ def _write_sample(database: sqlite3.Connection, sample: Sample) -> None:
 def clean_name(text: str) -> str:
     """A judge's name without needless spaces."""
     name = " ".join(unicodedata.normalize("NFC", text).split())
-    # Anything else at the beginning might be taken for a formula by a spreadsheet that reads the CSV.
+    # Anything else at the beginning might be taken for a formula by a spreadsheet that reads the
+    # CSV.
     if (
         not name
         or not name[0].isalnum()

@@ -29,7 +29,8 @@ class Agreement:
 
 
 def fleiss_kappa(verdicts: Sequence[Sequence[Hashable]]) -> Agreement:
-    """Agreement on items that all have the same number of verdicts, two or more; who gave which does not matter.
+    """Agreement on items that all have the same number of verdicts, two or more; who gave which
+    does not matter.
 
     Where all verdicts are the same, chance would agree as well, and kappa is not defined.
     """
@@ -51,8 +52,9 @@ def fleiss_kappa(verdicts: Sequence[Sequence[Hashable]]) -> Agreement:
 
 # ---- what they found ----
 #
-# Nobody is asked about sentences that both systems translate by the same words. They count as equal for each judge as
-# far as he has come, but not for the agreement, which they would make look better than it is.
+# Nobody is asked about sentences that both systems translate by the same words. They count as equal
+# for each judge as far as he has come, but not for the agreement, which they would make look better
+# than it is.
 
 OVERALL = "Overall"
 
