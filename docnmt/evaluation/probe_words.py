@@ -35,6 +35,7 @@ class Role:
     next: tuple[str, ...] = ("*",)
     next_not: tuple[str, ...] = ()
     previous_not: tuple[str, ...] = ()
+    unless: tuple[str, ...] = ()  # patterns: a word inside such a one is not asked about
 
     def fits(self, word: str, previous: str, following: str) -> bool:
         if word not in self.doubtful:
@@ -60,6 +61,7 @@ class Language:
     no_names: frozenset[str] = frozenset()  # words with a capital that are none
     roles: Mapping[str, Role] = field(default_factory=dict)
     genders: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # role -> masculine and feminine pronoun
+    persons: tuple[re.Pattern[str], ...] = ()  # words for the speaker, and for whoever is spoken to
 
     def role_of_all(self, words: Sequence[str]) -> str:
         """The one role that all these words can have; "" where they have none in common."""
@@ -71,7 +73,10 @@ class Language:
         previous, following = _PREVIOUS.search(text[:begin]), _NEXT.match(text[end:])
         sides = (previous[1] or "-") if previous else "", (following[1] or following[2]) if following else ""
         possible = [name for name, role in self.roles.items() if role.fits(text[begin:end], *sides)]
-        return possible[0] if len(possible) == 1 else ""
+        if len(possible) != 1:
+            return ""
+        around = any_of((), self.roles[possible[0]].unless).finditer(text)
+        return "" if any(match.start() <= begin < match.end() for match in around) else possible[0]
 
     def gender_of(self, word: str) -> str:
         """Masculine or feminine; "" for other words."""
@@ -128,10 +133,17 @@ def language(code: str) -> Language:
         OTHERWISE: any_of(tuple(table["generic"]), tuple(table["patterns"])),
     }
     genders = {role: (pair[0], pair[1]) for role, pair in table.get("gender", {}).items()}
-    return Language(cues, table["names"], frozenset(table.get("no_names", ())), roles, genders)
+    persons = tuple(any_of(tuple(words)) for words in table.get("persons", ()))
+    return Language(cues, table["names"], frozenset(table.get("no_names", ())), roles, genders, persons)
 
 
-def presets() -> dict[str, dict[str, dict[str, list[str]]]]:
+def same_persons(source: Language, source_text: str, target: Language, target_text: str) -> bool:
+    """Whether the target has a word for the speaker, and for whoever is spoken to, where the source has one."""
+    persons = zip(source.persons, target.persons, strict=False)
+    return not any(one.search(plain(source_text)) and not other.search(plain(target_text)) for one, other in persons)
+
+
+def presets() -> dict[str, dict[str, dict[str, Any]]]:
     """Language pair -> class -> its fields."""
     return _tables()["pair"]
 
@@ -204,6 +216,7 @@ class ProbeClass:
     ignore: tuple[str, ...] = ()  # cues that tell nothing here
     source_cues: tuple[str, ...] = ()  # patterns instead of the languages' cues
     target_cues: tuple[str, ...] = ()
+    people: bool = False  # with such patterns: people and names of the sentence tell as well
 
     def __post_init__(self) -> None:
         if not self.is_gender and len(set(self.swap)) < 2:
@@ -219,10 +232,13 @@ class ProbeClass:
 
 def ready_made(languages: tuple[str, str]) -> list[ProbeClass]:
     """None for a pair of languages that we have no words for."""
-    return [
-        ProbeClass(name, **{field: tuple(words) for field, words in table.items()})
-        for name, table in presets().get("-".join(languages), {}).items()
-    ]
+    classes = []
+    for name, table in presets().get("-".join(languages), {}).items():
+        fields: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in table.items()
+        }
+        classes.append(ProbeClass(name, **fields))
+    return classes
 
 
 def chosen_classes(

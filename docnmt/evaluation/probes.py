@@ -32,6 +32,7 @@ from docnmt.evaluation.probe_words import (
     learnt_names,
     names_in,
     plain,
+    same_persons,
 )
 
 CUE, NO_CUE = "with cue", "no cue"
@@ -88,11 +89,14 @@ class ProbeMaker:
             source, target = document.source[position], document.target[position]
             if not source or not target or not self._are_alike(source, target):
                 continue
+            if not same_persons(self.source.language, source, self.target.language, target):
+                continue  # the reference says it of somebody else
             if (chosen.source and not wanted.search(plain(source))) or unwanted.search(plain(source)):
                 continue
             swapped = self._swap_all(target) if chosen.is_gender else self._swap_one(chosen, target)
-            if swapped:
-                yield self._item(chosen, document, position, *swapped)
+            item = self._item(chosen, document, position, *swapped) if swapped else None
+            if item:
+                yield item
 
     def _are_alike(self, source: str, target: str) -> bool:
         return 1 / _LONGEST <= len(target) / (self._ratio * len(source)) <= _LONGEST
@@ -129,9 +133,14 @@ class ProbeMaker:
 
     def _item(
         self, chosen: ProbeClass, document: ParallelDocument, position: int, wrong: list[str], rest: str, right: str
-    ) -> Item:
+    ) -> Item | None:
+        """None where neither the sentence nor anything before it tells."""
         told = right in chosen.told or self._told(chosen, document.source[position], rest)
         first = max(0, position - KEPT)
+        gender = self.target.language.gender_of(right)
+        distance = 0 if told else self._distance(document, position, gender)
+        if distance is None and not self._may_be_told_before(document, first, position, gender):
+            return None
         return Item(
             document=document.id,
             phenomenon=f"{chosen.name}, {CUE if told else NO_CUE}",
@@ -139,7 +148,7 @@ class ProbeMaker:
             right=(document.target[position],),
             wrong=tuple((text,) for text in wrong),
             position=position,
-            distance=0 if told else self._distance(document, position, self.target.language.gender_of(right)),
+            distance=distance,
             previous=document.source[first:position],
             following=document.source[position + 1 : position + 1 + KEPT],
             previous_target=document.target[first:position],
@@ -147,14 +156,18 @@ class ProbeMaker:
 
     def _told(self, chosen: ProbeClass, source: str, target: str) -> bool:
         """Whether the source sentence, or the rest of the reference, has a cue."""
-        if chosen.source_cues or chosen.target_cues:
+        has_cues = bool(chosen.source_cues or chosen.target_cues)
+        if has_cues:
             cues = ((chosen.source_cues, source), (chosen.target_cues, target))
-            return any(any_of((), patterns).search(plain(text)) for patterns, text in cues)
+            if any(any_of((), patterns).search(plain(text)) for patterns, text in cues):
+                return True
+            if not chosen.people:
+                return False
         for side, text in ((self.source, source), (self.target, target)):
             rest = any_of(chosen.ignore).sub(" ", plain(text))
             if any(side.language.tells(rest, gender) for gender in (MASCULINE, FEMININE)):
                 return True
-            if side.language.tells(text, OTHERWISE) or side.names(text):
+            if side.names(text) or (not has_cues and side.language.tells(text, OTHERWISE)):
                 return True
         return False
 
@@ -165,6 +178,13 @@ class ProbeMaker:
             if any(side.language.tells(texts[position - back], gender) for side, texts in before):
                 return back
         return None
+
+    def _may_be_told_before(self, document: ParallelDocument, first: int, position: int, gender: str) -> bool:
+        """By a name; where the word that is asked about has no gender of its own, by anything."""
+        before = [*zip(document.source[first:position], document.target[first:position], strict=True)]
+        if not gender:
+            return any(source and target for source, target in before)
+        return any(self.source.names(source) or self.target.names(target) for source, target in before)
 
 
 def _place(item: Item) -> tuple[str, int]:

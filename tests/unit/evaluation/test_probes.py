@@ -177,6 +177,146 @@ def test_french_pronouns_that_stand_for_nothing_or_after_a_preposition_are_left_
         assert not items_of(("It is there.", target), languages=("en", "fr"))
 
 
+FRENCH = (
+    "the lamp, it shone, they left, your hats.",
+    "la lampe, elle brillait, ils partaient, tes chapeaux, vos gants.",
+)
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        ("It may be that the soup is cold.", "Il se peut que la soupe refroidisse."),
+        ("It is about a lost lamp.", "Il s'agit d'une lampe perdue."),
+        ("It so happened that we slept.", "Il se trouva que nous dormions."),
+        ("I leave before it gets dark.", "Je pars avant qu'il fasse nuit."),
+        ("There can be a gap, it does happen.", "Il peut toujours y avoir un trou, cela se voit."),
+        ("It befits us to keep quiet.", "Il sied que nous gardions le silence."),
+        ("It proves that we slept.", "Il s'avère que nous dormions."),
+        ("It suited us to sleep.", "Il convenait que nous dormions."),
+        ("It suffices that we sleep.", "Il suffît que nous dormions."),
+        ("It had rained on us.", "Il avait plu sur nous."),
+        ("It can get cold here.", "Il peut faire froid ici."),
+        ("It starts to rain again.", "Il recommence à pleuvoir."),
+        ("It took us a lamp to see.", "Il a fallu une lampe pour voir."),
+    ],
+)
+def test_french_il_that_stands_for_nothing_is_left_out_with_other_verbs_as_well(source, target):
+    assert not items_of((source, target), languages=("en", "fr"), common=FRENCH)
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        ("It can be red.", "Elle peut être peinte."),
+        ("It has been painted.", "Elle a été peinte."),
+        ("Tired of the rain, it slept.", "Fatiguée de la pluie, elle dormait."),
+        ("They left early.", "Ils sont partis tôt."),
+        ("They have come home.", "Elles s'étaient levées tôt."),
+        ("They shone, always alike.", "Elles brillaient, toujours pareilles."),
+        ("They heard steps behind them.", "Ils entendirent des pas derrière eux."),
+        ("They slept, one here, one there.", "Ils dormaient, l'un ici, l'autre là."),
+        ("They climbed, grave, menacing.", "Ils montaient, graves, menaçants."),
+        ("They sleep and think themselves eternal.", "Elles dorment et se croient aussi éternelles."),
+        ("It looks pretty there.", "Elle a l'air jolie ici."),
+        ("It got stuck behind a wall.", "Il se retrouve coincé derrière un mur."),
+    ],
+)
+def test_what_agrees_with_a_french_pronoun_gives_it_away_so_it_is_left_out(source, target):
+    assert not items_of((source, target), languages=("en", "fr"), common=FRENCH)
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        ("The baker won it from his friend.", "Il gagna contre son ami."),
+        ("It was in a low voice.", "Elle parlait tout bas."),
+        ("I shrugged it off as a dream.", "Je pensais qu'elle dormait."),
+        ("Says it's a lamp.", "Il dit que c'en serait une."),
+    ],
+)
+def test_il_and_elle_of_a_person_are_not_those_of_a_thing(source, target):
+    assert not items_of((source, target), languages=("en", "fr"), common=FRENCH)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "told"),
+    [
+        ("They went home.", "Ils rentrèrent.", False),
+        ("They went home, and she told him why.", "Ils rentrèrent, et on lui expliqua tout.", True),
+        ("They went home, Otto leading the way.", "Ils rentrèrent, Otto marchant en avant.", True),
+        ("They must hide hats somewhere.", "Ils cachent sûrement des chapeaux.", True),
+        ("Here are your hats.", "Voici tes chapeaux.", False),
+        ("I bring your hats.", "Je t'apporte tes chapeaux.", True),
+        ("Fine, keep your hats.", "Bon, garde tes chapeaux.", True),
+        ("Speak, she said, of your hats.", "Parle, dit-elle, de tes chapeaux.", True),
+        ("Here are your hats, countess.", "Voici vos chapeaux.", True),
+        ("Here are your hats, captain.", "Voici vos chapeaux.", True),
+        ("Tell me about your hats.", "Parle-moi de tes chapeaux.", True),
+        ("Only say one of your words.", "Dites un de vos mots.", True),
+    ],
+)
+def test_people_of_the_sentence_tell_who_they_are_and_verbs_and_titles_how_one_is_addressed(source, target, told):
+    item = one((source, target), languages=("en", "fr"), common=FRENCH)
+    assert item.phenomenon.endswith("with cue" if told else "no cue")
+
+
+def test_parents_may_be_those_of_several():
+    assert not items_of(("Your parents slept.", "Tes parents dormaient."), languages=("en", "fr"), common=FRENCH)
+
+
+def test_where_nothing_before_tells_there_is_nothing_to_ask():
+    silent, telling = ("很晚了。", "it is late."), ("她走了。", "she left.")
+    item = ("声音很小。", "her voice is faint.")
+    assert not items_of(item, languages=("zh", "en"), common=silent)
+    assert one(item, languages=("zh", "en"), common=telling).phenomenon == "possessive, no cue"
+    assert (
+        one(
+            ("声音很小。", "Her voice is faint."), languages=("zh", "en"), common=("很晚了。", "There is Anna.")
+        ).distance
+        is None
+    )
+    told = one(("她声音很小。", "her voice is faint."), languages=("zh", "en"), common=silent)
+    assert told.phenomenon == "possessive, with cue"
+    opening = ParallelDocument("d", ("they opened.",), ("ils s'ouvrirent.",))
+    assert not ProbeMaker([opening], ("en", "fr")).make(chosen_classes(("en", "fr")))
+
+
+def test_a_reference_that_says_it_of_somebody_else_is_left_out():
+    before = ("她走了，他也走了。", "she left, so did he.")
+    for source, target, count in (
+        ("我埋了东西。", "he buried something.", 0),
+        ("你不接电话。", "so he kept away.", 0),
+        ("埋了东西。", "he buried something.", 1),
+        ("告诉你，埋了东西。", "i tell you, he buried something.", 1),
+    ):
+        assert len(items_of((source, target), languages=("zh", "en"), common=before)) == count
+
+
+@pytest.mark.parametrize(
+    "source", ["博波尼的帽子。", "强尼的帽子。", "Anna的帽子。", "子宫很好。", "龙的帽子。", "熟悉的身影。"]
+)
+def test_names_spelt_out_in_chinese_tell_and_so_do_the_body_animals_and_who_first_appears(source):
+    item = one((source, "her hat and all."), languages=("zh", "en"), common=("她走了。", "she left."))
+    assert item.phenomenon == "possessive, with cue"
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        ("只剩下两个了。", "its down to two now."),
+        ("换了三十次。", "they swapped with her 30 times."),
+        ("只是太晚了。", "it's just that the hour is late."),
+        ("直到现在才明白。", "it's only now that things get clear."),
+        ("该走了。", "and now it's time to leave."),
+        ("更害怕了。", "noise can scare her further."),
+        ("感觉到它的力量。", "feel it's power."),
+    ],
+)
+def test_what_is_misspelt_or_can_be_nothing_else_is_left_out(source, target):
+    assert not items_of((source, target), languages=("zh", "en"), common=("她走了。", "she left."))
+
+
 def test_the_words_that_decide():
     item = Item("d", "p", ("s",), ("She took her hat.",), (("He took his hat.",),))
     assert decisive(item) == (("she", "her"), ("he", "his"))
