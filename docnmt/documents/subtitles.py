@@ -95,7 +95,8 @@ def read_cues(text: str, name: str) -> list[Cue]:
             last -= 1
         start = starts[first]
         end = starts[last - 1] + len(line(last - 1)) if last > first else start
-        if text.count("<", start, end) + text.count("{", start, end) > 2 * MAX_IN_PARAGRAPH:  # before they are read
+        said = text[start:end]
+        if said.count("<") + said.count("{") > 2 * MAX_IN_PARAGRAPH:  # before they are read
             problem = f"more than {MAX_IN_PARAGRAPH:,} tags in one cue"
             raise DocnmtError(f"{name}, line {number + 1}: {problem}\n  Split it.")
         timing = _TIMING.match(line(number))
