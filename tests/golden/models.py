@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -152,21 +149,6 @@ def training() -> Found:
 
 def _output(folder: str, *settings: str) -> list[str]:
     return ["--set", f'output="{folder}"', *_set(settings)]
-
-
-@golden(slow=True)
-def training_killed() -> Found:
-    """Killed as soon as there is a checkpoint, and started again."""
-    with work_folder():
-        _workshop(RECIPE.replace("updates = 14", "updates = 150"))
-        words = [sys.executable, "-m", "docnmt", "train", "tiny.toml"]
-        process = subprocess.Popen(words, env=environment(), stderr=subprocess.DEVNULL)
-        while not any(Path("run/sentence/checkpoints").glob("*/*")) and process.poll() is None:
-            time.sleep(0.01)
-        os.kill(process.pid, signal.SIGKILL)
-        assert process.wait() == -signal.SIGKILL
-        done("train", "tiny.toml")
-        yield from _both("run", "killed")
 
 
 # ---- what a model says ----

@@ -54,8 +54,9 @@ def test_a_translator_says_what_it_is(translator):
 
 
 def test_plain_text_keeps_its_paragraphs(translator, sentences):
-    text = f"{sentences[0]}. {sentences[1]}!\n\n  - {sentences[2]}\n"
-    pieces = [f"{sentences[0]}.", f"{sentences[1]}!", sentences[2]]
+    one, two, three = (sentence.rstrip(" .!?").capitalize() for sentence in sentences[:3])
+    text = f"{one}. {two}!\n\n  - {three}\n"
+    pieces = [f"{one}.", f"{two}!", three]
     expected = [translation.strip() for translation in translator.translate(pieces)]
     assert translator.translate_text(text) == f"{expected[0]} {expected[1]}\n\n  - {expected[2]}\n"
     assert translator.translate_text("") == "" and translator.translate_text("  \n") == "  \n"
