@@ -75,13 +75,13 @@ def read_and_write(kind: str, data: bytes) -> None:
     """What cannot be read is told by the file's name; of what can, an identity changes nothing, others are written."""
     name = f"a.{kind}"
     try:
-        file = FileSentences(data, name, ("fr", "en")).file
-        segments = list(file.segments)
+        sentences = FileSentences(data, name, ("fr", "en"))
+        file, segments = sentences.file, list(sentences.file.segments)
     except DocnmtError as error:
         assert str(error).startswith(name) and "\n  " in str(error), error
         return
     if kind != "xliff":
-        assert file.write(segments) == data
+        assert sentences.recoded.written(file.write(segments)) == data
     try:
         file.write([replace(s, text=s.text.swapcase() or "x") if s.translate else s for s in segments])
     except DocnmtError as error:

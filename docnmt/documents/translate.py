@@ -116,9 +116,9 @@ class FileSentences:
     def __init__(self, data: bytes, name: str, languages: tuple[str, str], encoding: str = ""):
         """`encoding`: of a text file, if it is known."""
         self.name, self.languages = name, languages
-        self._recoded = recoded(data, name, languages[0], encoding)
-        self.encoding = self._recoded.encoding
-        self.file: FileText = _read(self._recoded.utf8, name, languages)
+        self.recoded = recoded(data, name, languages[0], encoding)
+        self.encoding = self.recoded.encoding
+        self.file: FileText = _read(self.recoded.utf8, name, languages)
         self.sentences: list[Sentence] = []
         self.counts = array("q")  # of the sentences in each segment
         room = Room(sum(len(segment.text) for segment in self.file.segments), name)
@@ -142,7 +142,7 @@ class FileSentences:
         for segment, count in zip(self.file.segments, self.counts, strict=True):
             pieces = [(next(source), next(translations)) for _ in range(count)]
             segments.append(joined(segment, pieces, self.languages))
-        return self._recoded.written(self.file.write(segments))
+        return self.recoded.written(self.file.write(segments))
 
 
 def _read(data: bytes, name: str, languages: tuple[str, str]) -> FileText:
