@@ -25,7 +25,7 @@ FIRST_STEPS = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = parser().parse_args(arguments)
+    options = parsed(arguments)
     warnings.showwarning = lambda message, *_, **__: print(f"warning: {message}", file=sys.stderr)
     try:
         options.run(options)
@@ -45,6 +45,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("docnmt: interrupted", file=sys.stderr)
         return 130
     return 0
+
+
+def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
+    root = parser()
+    options, left = root.parse_known_args(arguments)
+    if left:
+        # After an option argparse takes no more files, as in `translate MODEL --glossary terms.tsv FILE`.
+        if "files" not in options or any(word.startswith("-") for word in left):
+            root.error(f"unrecognized arguments: {' '.join(left)}")
+        options.files = [file for file in options.files if file != "-"] + left
+    return options
 
 
 def parser() -> argparse.ArgumentParser:
