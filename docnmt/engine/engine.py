@@ -16,7 +16,7 @@ from docnmt.data.packing import Contexts, History, Packed, Segments
 from docnmt.engine import native
 from docnmt.engine.kv_cache import MaskedMemory, MaskedWords, SlottedMemory, SlottedWords
 from docnmt.engine.layers import (
-    Int8Matrix,
+    FastMatrix,
     Listed,
     Matrix,
     Norm,
@@ -44,7 +44,7 @@ from docnmt.model.transformer import DocumentTransformer
 
 
 class CompiledDecoder:
-    """All decoder layers as one call of the accelerator: for int8, where the processor allows it."""
+    """All decoder layers as one call of the accelerator, where it has products for this processor."""
 
     def __init__(self, layers: Sequence[PackedDecoderLayer], accelerator: Accelerator):
         self.layers = layers  # they own what the structures point to
@@ -89,7 +89,7 @@ def _add_context(layer: CLayer, context: PackedContextAttention) -> None:
 
 
 def _matrix(matrix: Matrix) -> CMatrix:
-    assert isinstance(matrix, Int8Matrix)
+    assert isinstance(matrix, FastMatrix)
     return matrix.packed.structure
 
 
@@ -120,7 +120,7 @@ class Engine:
         self.source_memory = keys_and_values([layer.source_attention for layer in model.decoder], int8)
         self.compiled = None
         compiles = filter_width % LANES == 0 and model.model_config.activation in ACTIVATIONS
-        if int8 and compiles and self.accelerator is not None and self.accelerator.has_int8:
+        if compiles and self.accelerator is not None and self.accelerator.has_products:
             self.compiled = CompiledDecoder(self.decoder, self.accelerator)
         self.softmax = Softmax(model.softmax.weight, model.softmax.bias, int8)
         self.context_encoder: list[PackedEncoderLayer] | nn.Module | None = model.context_encoder
@@ -144,21 +144,22 @@ class Engine:
 
     def encode(self, source: Packed, context: Contexts | None = None) -> Encoded:
         """What the decoder attends to, and the words it may write."""
-        to_context, to_decoder = None, None  # of the encoder's layers, and of the decoder's
+        attend_to_context = None  # for the encoder's layers
+        context_memory = None  # for the decoder's
         if self.context_encoder is not None and context is not None:
             states, context_segments = self._represent(context)
             projected = self.context_memory(states)
             split = 2 * self.width * self.context_layers_in_encoder
             if split:
-                to_context = partial(self._to_context, source.segments, projected, context_segments)
+                attend_to_context = partial(self._to_context, source.segments, projected, context_segments)
             if split < projected.shape[1]:
-                to_decoder = self._for_decoder(projected[:, split:], context_segments)
-        projected = self.source_memory(self._read(self.encoder, source, to_context))
+                context_memory = self._for_decoder(projected[:, split:], context_segments)
+        projected = self.source_memory(self._read(self.encoder, source, attend_to_context))
         softmax: Matrix | Listed = self.softmax.whole
         if self.shortlist is not None:
             rows = source.tokens.split(source.segments.lengths.tolist())
             softmax = self.softmax.listed([torch.from_numpy(self.shortlist.candidates(row.numpy())) for row in rows])
-        return Encoded(self._for_decoder(projected, source.segments), to_decoder, softmax)
+        return Encoded(self._for_decoder(projected, source.segments), context_memory, softmax)
 
     def _represent(self, context: Contexts) -> tuple[Tensor, Segments]:
         """C, [context tokens, width], one segment for each sentence of the batch"""
@@ -236,7 +237,7 @@ class EngineState:
             assert isinstance(self.so_far, SlottedWords) and isinstance(source, SlottedMemory)
             assert not isinstance(context, MaskedMemory)
             t = engine.compiled(t, self.so_far, source, context)
-            if isinstance(softmax, Int8Matrix):
+            if isinstance(softmax, FastMatrix):
                 # Many megabytes, which the system would otherwise allocate and free at every step.
                 self.room = t.new_empty(len(t), softmax.packed.outputs) if self.room is None else self.room[: len(t)]
                 return softmax(t, self.room)

@@ -3,12 +3,12 @@
 What the paper computes with several matrices is computed with one where the inputs are the same:
     query, key and value of the words;
     the context query with the gate's W_i;
-    the context output W_o with the gate's W_s folded through it: W_s SubLayer(H) = (W_s W_o) a + W_s b_o;
+    the context attention's output (W, b) with the gate's W_s folded through it: W_s SubLayer(H) = (W_s W) a + W_s b;
     keys and values of the source for all decoder layers, and of the context for all layers of both sides.
 A query's scale, 1 / sqrt(width / heads), is part of its matrix.
 
-int8 is the accelerator's product: weights and inputs have one scale a row, so that no row depends
-on those beside it. Without the accelerator the same rounded weights are multiplied in float32.
+Products are the accelerator's where it has them. In int8, weights and inputs have one scale a row, so that no row
+depends on those beside it; without the accelerator the same rounded weights are multiplied in float32.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def has_int8() -> bool:
 
 def _fast() -> Accelerator | None:
     found = native.accelerator()
-    return found if found is not None and found.has_int8 else None
+    return found if found is not None and found.has_products else None
 
 
 class QuantizedRows:
@@ -55,13 +55,21 @@ class QuantizedRows:
     def matrix(self, bias: Tensor | None, activation: str = "", chosen: Tensor | None = None) -> Matrix:
         """x -> x weight^T + bias, of all rows or of those chosen; the bias has as many."""
         if self.fast is not None:
-            return Int8Matrix(self.fast, self.fast.pack(self.values, self.scales, bias, chosen), activation)
+            return FastMatrix(self.fast, self.fast.pack(self.values, self.scales, bias, chosen), activation)
         rows = slice(None) if chosen is None else chosen
-        return FloatMatrix(dequantize(self.values[rows], self.scales[rows]), bias, activation)
+        return float_matrix(dequantize(self.values[rows], self.scales[rows]), bias, activation)
 
 
-class FloatMatrix:
-    def __init__(self, weight: Tensor, bias: Tensor | None, activation: str = ""):
+def float_matrix(weight: Tensor, bias: Tensor | None, activation: str = "", chosen: Tensor | None = None) -> Matrix:
+    """As QuantizedRows.matrix, in float32."""
+    fast = _fast()
+    if fast is not None:
+        return FastMatrix(fast, fast.pack(weight, None, bias, chosen), activation)
+    return TorchMatrix(weight if chosen is None else weight[chosen], bias, activation)
+
+
+class TorchMatrix:
+    def __init__(self, weight: Tensor, bias: Tensor | None, activation: str):
         self.weight, self.bias, self.activation = weight.contiguous(), bias, activation
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -69,7 +77,7 @@ class FloatMatrix:
         return ACTIVATIONS[self.activation](y) if self.activation else y
 
 
-class Int8Matrix:
+class FastMatrix:
     """The accelerator's."""
 
     def __init__(self, fast: Accelerator, packed: PackedMatrix, activation: str):
@@ -83,7 +91,7 @@ class Int8Matrix:
 
 def pack(weight: Tensor, bias: Tensor | None, int8: bool, activation: str = "") -> Matrix:
     """x -> activation(x weight^T + bias)"""
-    return QuantizedRows(weight).matrix(bias, activation) if int8 else FloatMatrix(weight, bias, activation)
+    return QuantizedRows(weight).matrix(bias, activation) if int8 else float_matrix(weight, bias, activation)
 
 
 def pack_linear(layer: nn.Linear, int8: bool, activation: str = "") -> Matrix:
@@ -101,7 +109,7 @@ class Softmax:
         bias = self.bias if self.bias is None or words is None else self.bias[words]
         if isinstance(self.rows, QuantizedRows):
             return self.rows.matrix(bias, chosen=words)
-        return FloatMatrix(self.rows if words is None else self.rows[words], bias)
+        return float_matrix(self.rows, bias, chosen=words)
 
     def listed(self, words: Sequence[Tensor]) -> Listed:
         """Over the words of each sentence's shortlist, in their order."""
@@ -140,7 +148,7 @@ Attend = Callable[[Tensor], Tensor]  # queries, [rows, width] -> what they find,
 class Norm:
     def __init__(self, layer: nn.LayerNorm):
         # Copied: the compiled decoder points to them, and the model may be moved or converted later.
-        self.weight, self.bias = layer.weight.detach().contiguous(), layer.bias.detach().contiguous()
+        self.weight, self.bias = layer.weight.detach().clone(), layer.bias.detach().clone()
         self.shape, self.eps = layer.normalized_shape, layer.eps
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -187,8 +195,8 @@ class PackedContextAttention:
         if gate is None:
             self.output = pack_linear(attention.output, int8)
         else:
-            w_o, b_o, w_s = attention.output.weight, attention.output.bias, gate.w_s.weight
-            self.output = pack(torch.cat([w_o, w_s @ w_o]), torch.cat([b_o, w_s @ b_o]), int8)
+            weight, bias, w_s = attention.output.weight, attention.output.bias, gate.w_s.weight
+            self.output = pack(torch.cat([weight, w_s @ weight]), torch.cat([bias, w_s @ bias]), int8)
 
     def __call__(self, h: Tensor, attend: Attend) -> Tensor:
         if not self.gated:

@@ -1,4 +1,4 @@
-"""The C extension: int8 matrices, the structures that C reads, checked calls with tensors."""
+"""The C extension: packed matrices, the structures that C reads, checked calls with tensors."""
 
 from __future__ import annotations
 
@@ -107,12 +107,12 @@ class CLayer(ctypes.Structure):
 
 
 class PackedMatrix(NamedTuple):
-    """An int8 matrix in the order that products.h reads it."""
+    """A matrix in the order that products.h reads it."""
 
     panels: Tensor
-    scales: Tensor
+    scales: Tensor | None  # of int8 alone, as the sums of each output's weights
     bias: Tensor
-    sums: Tensor
+    sums: Tensor | None
     inputs: int
     outputs: int
 
@@ -131,9 +131,9 @@ LANES = 8  # numbers at a time: heads whose size is no multiple of it do without
 ACTIVATIONS = {"": 0, "relu": 1, "swish": 2}  # SET, SET_POSITIVE, SET_SWISH
 TYPES = (torch.float32, torch.int64, torch.int32, torch.int8, torch.uint8)
 MOST_OF_FOUR = 258  # weights of one sign: 127 times as much fits into sixteen bits
-LONG_FUNCTIONS = ("int8_room", "step_room")  # which return a long
-FUNCTIONS = ("attend", "attend_words", "put", "continuations", "most_of_four", "pack_rows", "int8_product",
-             "decoder_step", "has_int8", *LONG_FUNCTIONS)  # fmt: skip
+LONG_FUNCTIONS = ("product_room", "step_room")  # which return a long
+FUNCTIONS = ("attend", "attend_words", "put", "continuations", "most_of_four", "pack_rows", "product",
+             "decoder_step", "has_products", *LONG_FUNCTIONS)  # fmt: skip
 
 
 class Keys(NamedTuple):
@@ -162,7 +162,7 @@ class Accelerator:
             self.functions[name].restype = c_long
         for name, structure in (("matrix", CMatrix), ("memory", CMemory), ("layer", CLayer)):
             assert getattr(library, f"size_of_{name}")() == ctypes.sizeof(structure), name
-        self.has_int8 = bool(self._call("has_int8"))
+        self.has_products = bool(self._call("has_products"))
 
     def _call(self, name: str, *arguments: Tensor | ctypes.Structure | ctypes.Array | int | None) -> int:
         return self.functions[name](*map(_as_c, arguments))
@@ -225,17 +225,22 @@ class Accelerator:
         scales[over] /= shrink
         return values, scales
 
-    def pack(self, values: Tensor, scales: Tensor, bias: Tensor | None, chosen: Tensor | None = None) -> PackedMatrix:
-        """values: int8 [outputs, inputs], as in_16_bits leaves them; scales, bias [outputs]; all rows or the chosen"""
-        chosen = None if chosen is None else chosen.long().contiguous()
+    def pack(
+        self, values: Tensor, scales: Tensor | None, bias: Tensor | None, chosen: Tensor | None = None
+    ) -> PackedMatrix:
+        """values [outputs, inputs]: float32, or int8 as in_16_bits leaves them, with their scales; all rows or the
+        chosen; bias: of those"""
+        values, chosen = values.contiguous(), None if chosen is None else chosen.long().contiguous()
         if chosen is not None and len(chosen) and not 0 <= int(chosen.min()) <= int(chosen.max()) < len(values):
             raise IndexError(f"rows {int(chosen.min())} to {int(chosen.max())} of a matrix with {len(values)}")
         inputs, outputs = values.shape[1], len(values if chosen is None else chosen)
-        room = -outputs % COLUMNS  # of the last panel
-        panels = torch.zeros((outputs + room) * inputs // 4, dtype=torch.int32)
-        sums = torch.zeros(outputs + room, dtype=torch.int32)
-        self._call("pack_rows", values, chosen, outputs, inputs, panels, sums)
-        scales = F.pad(scales if chosen is None else scales[chosen], (0, room))
+        room = -outputs % (2 * COLUMNS)  # of the last panels, of which tiles may take two at once
+        across = inputs * values.element_size() // 4  # cells of four bytes in a row
+        panels = torch.zeros((outputs + room) * across, dtype=torch.int32)
+        sums = None if scales is None else torch.zeros(outputs + room, dtype=torch.int32)
+        self._call("pack_rows", values, chosen, outputs, across, panels, sums)
+        if scales is not None:
+            scales = F.pad(scales if chosen is None else scales[chosen], (0, room))
         bias = torch.zeros(outputs + room, dtype=torch.float32) if bias is None else F.pad(bias, (0, room))
         return PackedMatrix(panels, scales, bias, sums, inputs, outputs)
 
@@ -245,8 +250,8 @@ class Accelerator:
         rows, out = len(x), x.new_empty(len(x), by.outputs) if out is None else out
         if out.shape != (rows, by.outputs) or not out.is_contiguous():
             raise ValueError(f"no room for {rows} x {by.outputs} numbers: {tuple(out.shape)}")
-        room = torch.empty(self._call("int8_room", rows, by.inputs), dtype=torch.uint8)
-        self._call("int8_product", by.structure, x, by.inputs, rows, ACTIVATIONS[activation], room, out)
+        room = torch.empty(self._call("product_room", rows, by.inputs), dtype=torch.uint8)
+        self._call("product", by.structure, x, by.inputs, rows, ACTIVATIONS[activation], room, out)
         return out
 
     def decoder_step(
@@ -263,7 +268,7 @@ class Accelerator:
         (rows, width), heads, sentences = t.shape, words.keys.shape[2], len(words.slots)
         longest = max(keys.keys.shape[3] for keys in (words, source, context) if keys is not None)
         room = t.new_empty(self._call("step_room", rows, width, filter_width, longest))
-        bytes_ = torch.empty(self._call("int8_room", rows, max(width, filter_width)), dtype=torch.uint8)
+        bytes_ = torch.empty(self._call("product_room", rows, max(width, filter_width)), dtype=torch.uint8)
         sizes = sentences, rows // sentences, width, heads, filter_width
         seen = words.structure, place, source.structure, None if context is None else context.structure
         self._call("decoder_step", layers, len(layers), t, *sizes, *seen, room, bytes_)

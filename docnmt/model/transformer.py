@@ -71,6 +71,9 @@ class EncoderLayer(nn.Module):
 
 
 class DecoderLayer(nn.Module):
+    """For all words at once. Decoding word by word, the same layer is in states.py; packed for a CPU, in
+    engine/layers.py and, in C, engine/csrc/decoder.h."""
+
     def __init__(self, model: ModelConfig, context: ContextAttention | None):
         super().__init__()
         self.attention = SelfAttention(model.width, model.heads, causal=True)

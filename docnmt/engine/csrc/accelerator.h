@@ -7,10 +7,11 @@
 
 #define COLUMNS 16 /* outputs of a panel */
 
-/* An int8 matrix, packed by packing.h for products.h. */
+/* A matrix, packed by packing.h for products.h. */
 typedef struct {
-    const int8_t *panels;
-    const float *scales, *bias;
+    const void *panels;  /* of int8, or of floats, which have neither scales nor sums */
+    const float *scales; /* null where the panels are floats */
+    const float *bias;
     const int32_t *sums;
     long inputs, outputs;
 } matrix;
@@ -42,5 +43,5 @@ typedef struct {
     long context, activation;
 } layer;
 
-/* What int8_product does with its sums: the activations are those of feed-forward layers. */
+/* What a product does with its sums: the activations are those of feed-forward layers. */
 enum { SET, SET_POSITIVE, SET_SWISH, ADD };

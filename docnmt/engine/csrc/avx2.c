@@ -9,7 +9,7 @@
 #endif
 
 #define LEVEL avx2
-#define TILE "tile_avx2.h"
+#define TILES "tiles_avx2.h"
 #include "kernels.h"
 
 #ifdef __clang__

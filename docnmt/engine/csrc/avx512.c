@@ -9,7 +9,7 @@
 #endif
 
 #define LEVEL avx512
-#define TILE "tile_avx512.h"
+#define TILES "tiles_avx512.h"
 #include "kernels.h"
 
 #ifdef __clang__

@@ -1,4 +1,4 @@
-/* The decoder's layers for the next word of all hypotheses, int8. The same as engine/layers.py, in one call. */
+/* The decoder's layers for the next word of all hypotheses. The same as engine/layers.py, in one call. */
 
 #pragma once
 
@@ -56,31 +56,31 @@ void decoder_step(const layer *layers, long count, float *t, long sentences, lon
     float *weights = output + 2 * rows * width;
     for (long n = 0; n < count; n++) {
         const layer *l = layers + n;
-        int8_product(&l->query_key_value, t, width, rows, SET, bytes, projected);
+        product(&l->query_key_value, t, width, rows, SET, bytes, projected);
         long start = n * words->all_slots * width * words->room;
         put(projected, words->keys + start, words->values + start, words->slots, place, sentences, beam, heads, size,
             words->room);
         look(words, n, projected, 3 * width, sentences, beam, heads, size, weights, found);
-        int8_product(&l->words_output, found, width, rows, ADD, bytes, t);
+        product(&l->words_output, found, width, rows, ADD, bytes, t);
         normalize(&l->after_words, t, rows, width);
         if (context && l->context == GATED) {
-            int8_product(&l->context_query, t, width, rows, SET, bytes, projected);
+            product(&l->context_query, t, width, rows, SET, bytes, projected);
             look(context, n, projected, 2 * width, sentences, beam, heads, size, weights, found);
-            int8_product(&l->context_output, found, width, rows, SET, bytes, output);
+            product(&l->context_output, found, width, rows, SET, bytes, output);
             gate(t, projected, output, rows, width, !l->after_context.weight);
             normalize(&l->after_context, t, rows, width);
         } else if (context && l->context == RESIDUAL) {
-            int8_product(&l->context_query, t, width, rows, SET, bytes, projected);
+            product(&l->context_query, t, width, rows, SET, bytes, projected);
             look(context, n, projected, width, sentences, beam, heads, size, weights, found);
-            int8_product(&l->context_output, found, width, rows, ADD, bytes, t);
+            product(&l->context_output, found, width, rows, ADD, bytes, t);
             normalize(&l->after_context, t, rows, width);
         }
-        int8_product(&l->source_query, t, width, rows, SET, bytes, projected);
+        product(&l->source_query, t, width, rows, SET, bytes, projected);
         look(source, n, projected, width, sentences, beam, heads, size, weights, found);
-        int8_product(&l->source_output, found, width, rows, ADD, bytes, t);
+        product(&l->source_output, found, width, rows, ADD, bytes, t);
         normalize(&l->after_source, t, rows, width);
-        int8_product(&l->inner, t, width, rows, l->activation, bytes, projected);
-        int8_product(&l->outer, projected, filter, rows, ADD, bytes, t);
+        product(&l->inner, t, width, rows, l->activation, bytes, projected);
+        product(&l->outer, projected, filter, rows, ADD, bytes, t);
         normalize(&l->after_feed_forward, t, rows, width);
     }
 }

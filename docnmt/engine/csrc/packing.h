@@ -1,11 +1,11 @@
-/* int8 matrices in the order in which products.h reads them. */
+/* Matrices in the order in which products.h reads them. */
 
 #pragma once
 
 #include "accelerator.h"
 #include "vectors.h"
 
-#ifdef TILE
+#ifdef TILES
 /* Of eight weights, none negative, the sums of 0, 1, 4, 5 and of 2, 3, 6, 7; what stands behind these two is smaller. */
 static inline __m128i fours(__m128i eight) {
     __m128i pairs = _mm_maddubs_epi16(eight, _mm_set1_epi8(1));
@@ -29,14 +29,17 @@ void most_of_four(const int8_t *values, long rows, long inputs, int32_t *most) {
 void most_of_four(const int8_t *values, long rows, long inputs, int32_t *most) {}
 #endif
 
-/* Some rows of a matrix, or all where `chosen` is null, as panels and sums (see products.h). The rest of the last panel is
-   zeros already. */
-void pack_rows(const int8_t *values, const int64_t *chosen, long rows, long inputs, int32_t *panels, int32_t *sums) {
+/* Some rows of a matrix, or all where `chosen` is null, as panels (see products.h), in cells of four bytes: a float, or four
+   int8 weights, of which each row has a sum, too. What a row has no output for is zeros already. */
+void pack_rows(const int32_t *cells, const int64_t *chosen, long rows, long across, int32_t *panels, int32_t *sums) {
     for (long r = 0; r < rows; r++) {
-        const int8_t *row = values + (chosen ? chosen[r] : r) * inputs;
-        int32_t sum = 0, *to = panels + r / COLUMNS * COLUMNS * inputs / 4 + r % COLUMNS;
-        for (long i = 0; i < inputs; i++) sum += row[i];
-        for (long i = 0; i < inputs / 4; i++) memcpy(to + i * COLUMNS, row + 4 * i, 4);
+        const int32_t *row = cells + (chosen ? chosen[r] : r) * across;
+        int32_t *to = panels + r / COLUMNS * COLUMNS * across + r % COLUMNS;
+        for (long i = 0; i < across; i++) to[i * COLUMNS] = row[i];
+        if (!sums) continue;
+        const int8_t *weights = (const int8_t *)row;
+        int32_t sum = 0;
+        for (long i = 0; i < 4 * across; i++) sum += weights[i];
         sums[r] = sum;
     }
 }

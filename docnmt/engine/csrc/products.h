@@ -1,22 +1,22 @@
-/* Products with int8 matrices, for processors whose level has a TILE: ROWS rows with PANELS panels of outputs.
+/* Products with packed matrices, for processors whose level has TILES: some rows with some panels of outputs.
 
-   The input's rows are quantized one by one, to seven bits, so that a row's result does not depend on the rows beside it.
-   A product's sums are whole numbers and exact, and what is made of them is computed output by output: so a product has
-   the same bits at every level. */
+   A row's result does not depend on the rows beside it. With int8 matrices the input's rows are quantized one by one, to
+   seven bits; sums are whole numbers and exact. With float matrices each output is summed up in the order of its inputs.
+   What is made of the sums is computed output by output: so a product has the same bits at every level. */
 
 #pragma once
 
 #include "accelerator.h"
 #include "vectors.h"
 
-#ifdef TILE
+#ifdef TILES
 #define DEPTH 8 /* inputs are a multiple of it */
-#include TILE
+#include TILES
 
-int has_int8(void) { return 1; }
+int has_products(void) { return 1; }
 
 /* Of the quantized rows, ROWS more of them, for a last tile that is not full, and each row's scale and zero. */
-long int8_room(long rows, long inputs) { return (rows + ROWS) * (inputs + sizeof(float) + sizeof(int32_t)); }
+long product_room(long rows, long inputs) { return (rows + ROWS) * (inputs + sizeof(float) + sizeof(int32_t)); }
 
 /* x = scale * (q - zero), 0 <= q <= 127. Of a row that is not all numbers, what comes of it is not a number either. */
 static void quantize_row(const float *x, long inputs, uint8_t *q, float *scale, int32_t *zero) {
@@ -50,35 +50,30 @@ static __attribute__((noinline)) void store_some(float *to, floats x, long count
     for (long i = 0; i < count; i++) to[i] = x[i];
 }
 
-/* Eight sums of a row, as what they stand for. */
-static inline floats finished(const matrix *by, ints sums, long column, float scale, int32_t zero, long how) {
-    ints shift = zero * *(const ints_anywhere *)(by->sums + column);
-    floats y = __builtin_convertvector(sums - shift, floats) * (scale * load(by->scales + column));
+/* Eight outputs of a row, from `column`. */
+static inline void finish(const matrix *by, floats y, long column, long how, float *row) {
+    long left = by->outputs - column;
     y += load(by->bias + column);
-    if (how == SET_POSITIVE) return larger(y, (floats){});
-    if (how == SET_SWISH) return y * sigmoid(y);
-    return y;
+    if (how == SET_POSITIVE) y = larger(y, (floats){});
+    if (how == SET_SWISH) y *= sigmoid(y);
+    if (left < LANES)
+        store_some(row + column, y, left); /* to ADD, outputs are a multiple of LANES */
+    else
+        store(row + column, how == ADD ? load(row + column) + y : y);
 }
 
-/* The outputs of a tile: some rows, columns from `at`. */
-static void finish(const matrix *by, const int32_t *sums, long rows, long at, const float *scales, const int32_t *zeros,
-                   long how, float *out) {
+/* The outputs of a tile of int8: some rows, columns from `at`. */
+static void finish_int8(const matrix *by, const int32_t *sums, long rows, long at, const float *scales,
+                        const int32_t *zeros, long how, float *out) {
     for (long r = 0; r < rows; r++, sums += PANELS * COLUMNS, out += by->outputs)
         for (long column = at; column < at + PANELS * COLUMNS && column < by->outputs; column += LANES) {
-            floats y = finished(by, *(const ints_anywhere *)(sums + column - at), column, scales[r], zeros[r], how);
-            float *to = out + column;
-            if (column + LANES > by->outputs)
-                store_some(to, y, by->outputs - column); /* to ADD, outputs are a multiple of LANES */
-            else
-                store(to, how == ADD ? load(to) + y : y);
+            ints shift = zeros[r] * *(const ints_anywhere *)(by->sums + column);
+            ints sum = *(const ints_anywhere *)(sums + column - at) - shift;
+            finish(by, __builtin_convertvector(sum, floats) * (scales[r] * load(by->scales + column)), column, how, out);
         }
 }
 
-/* panels: the weights in panels of COLUMNS outputs, [panels, inputs / 4, COLUMNS, 4], zeros where there are no more;
-   scales, bias, sums of an output's weights: [panels x COLUMNS].
-   out [rows, outputs] = x by^T + bias; or what is negative of it as zero, if SET_POSITIVE; or it times sigmoid(it), if
-   SET_SWISH; or, if ADD, added to what out was. x: rows of `stride` numbers; bytes: int8_room for the quantized x. */
-void int8_product(const matrix *by, const float *x, long stride, long rows, long how, uint8_t *bytes, float *out) {
+static void int8_product(const matrix *by, const float *x, long stride, long rows, long how, uint8_t *bytes, float *out) {
     long inputs = by->inputs, outputs = by->outputs;
     float *scales = (float *)(bytes + (rows + ROWS) * inputs);
     int32_t *zeros = (int32_t *)(scales + rows), sums[ROWS * PANELS * COLUMNS] __attribute__((aligned(64)));
@@ -86,12 +81,47 @@ void int8_product(const matrix *by, const float *x, long stride, long rows, long
     for (long at = 0; at < outputs; at += PANELS * COLUMNS)
         for (long r = 0; r < rows; r += ROWS) {
             long some = rows - r < ROWS ? rows - r : ROWS;
-            tile(bytes + r * inputs, by->panels + at * inputs, inputs, (outputs - at + COLUMNS - 1) / COLUMNS, sums);
-            finish(by, sums, some, at, scales + r, zeros + r, how, out + r * outputs);
+            const int8_t *panel = (const int8_t *)by->panels + at * inputs;
+            tile(bytes + r * inputs, panel, inputs, (outputs - at + COLUMNS - 1) / COLUMNS, sums);
+            finish_int8(by, sums, some, at, scales + r, zeros + r, how, out + r * outputs);
         }
 }
+
+/* Of FLOAT_ROWS rows of floats and FLOAT_PANELS panels; where there are fewer rows the last one stands for the others. */
+static void float_outputs(const matrix *by, const float *x, long stride, long rows, long at, long how, float *out) {
+    float sums[FLOAT_ROWS * FLOAT_PANELS * COLUMNS] __attribute__((aligned(64)));
+    const float *of[FLOAT_ROWS];
+    for (long n = 0; n < FLOAT_ROWS; n++) of[n] = x + (n < rows ? n : rows - 1) * stride;
+    float_tile(of, (const float *)by->panels + at * by->inputs, by->inputs, sums);
+    for (long n = 0; n < FLOAT_ROWS && n < rows; n++, out += by->outputs)
+        for (long i = 0; i < FLOAT_PANELS * COLUMNS && at + i < by->outputs; i += LANES)
+            finish(by, load(sums + n * FLOAT_PANELS * COLUMNS + i), at + i, how, out);
+}
+
+#define ROWS_AT_ONCE 96 /* rows that stay in the processor's second cache while all panels pass */
+
+static void float_product(const matrix *by, const float *x, long stride, long rows, long how, float *out) {
+    for (long from = 0, to; from < rows; from = to) {
+        to = rows - from < ROWS_AT_ONCE ? rows : from + ROWS_AT_ONCE;
+        for (long at = 0; at < by->outputs; at += FLOAT_PANELS * COLUMNS)
+            for (long r = from; r < to; r += FLOAT_ROWS)
+                float_outputs(by, x + r * stride, stride, to - r, at, how, out + r * by->outputs);
+    }
+}
+
+/* panels: the weights in panels of COLUMNS outputs, [panels, inputs, COLUMNS] of floats or [panels, inputs / 4, COLUMNS, 4]
+   of int8, zeros where there are no more; an even number of panels of floats; scales, bias, sums of an output's weights:
+   [panels x COLUMNS].
+   out [rows, outputs] = x by^T + bias; or what is negative of it as zero, if SET_POSITIVE; or it times sigmoid(it), if
+   SET_SWISH; or, if ADD, added to what out was. x: rows of `stride` numbers; bytes: product_room, for int8. */
+void product(const matrix *by, const float *x, long stride, long rows, long how, uint8_t *bytes, float *out) {
+    if (by->scales)
+        int8_product(by, x, stride, rows, how, bytes, out);
+    else
+        float_product(by, x, stride, rows, how, out);
+}
 #else
-int has_int8(void) { return 0; }
-long int8_room(long rows, long inputs) { return 0; }
-void int8_product(const matrix *by, const float *x, long stride, long rows, long how, uint8_t *bytes, float *out) {}
+int has_products(void) { return 0; }
+long product_room(long rows, long inputs) { return 0; }
+void product(const matrix *by, const float *x, long stride, long rows, long how, uint8_t *bytes, float *out) {}
 #endif

@@ -19,8 +19,8 @@ from docnmt.engine.native import ACTIVATIONS, LANES, MOST_OF_FOUR, accelerator, 
 from tests.builders import SOURCE_WORDS, loaded_model, make_model, random_sentences, with_end
 
 needs_accelerator = pytest.mark.skipif(accelerator() is None, reason="the C extension is not built")
-INT8 = [each for each in accelerators().values() if each.has_int8]
-needs_int8 = pytest.mark.skipif(not INT8, reason="no int8 product of the extension's for this machine")
+FAST = [each for each in accelerators().values() if each.has_products]
+needs_products = pytest.mark.skipif(not FAST, reason="no products of the extension's for this machine")
 
 
 def test_without_the_extension_there_is_none_and_translators_say_so(monkeypatch):
@@ -43,7 +43,7 @@ def test_nothing_is_compiled_or_looked_for_when_docnmt_runs():
 
 @needs_accelerator
 def test_every_processor_has_a_level():
-    assert list(accelerators())[-1] == "portable" and not accelerators()["portable"].has_int8
+    assert list(accelerators())[-1] == "portable" and not accelerators()["portable"].has_products
 
 
 @needs_accelerator
@@ -93,7 +93,7 @@ def random_bytes(outputs, inputs, seed):
     )
 
 
-@needs_int8
+@needs_products
 @given(st.integers(1, 20), st.integers(1, 9), st.integers(0, 1000))
 def test_no_four_weights_overflow_sixteen_bits_and_few_lose_a_bit(outputs, eights, seed):
     values, scales = random_bytes(outputs, 8 * eights, seed)
@@ -108,7 +108,7 @@ def test_no_four_weights_overflow_sixteen_bits_and_few_lose_a_bit(outputs, eight
     assert all(torch.equal(a, b) for a, b in zip(accelerator().in_16_bits(packed, new), (packed, new), strict=True))
 
 
-@needs_int8
+@needs_products
 @given(st.integers(1, 13), st.integers(1, 35), st.integers(1, 40), st.integers(0, 1000))
 def test_a_product_is_that_of_whole_numbers(rows, outputs, eights, seed):
     generator = torch.Generator().manual_seed(seed)
@@ -127,13 +127,13 @@ def test_a_product_is_that_of_whole_numbers(rows, outputs, eights, seed):
     assert found.double() == pytest.approx(expected, rel=1e-5, abs=1e-5 * float(expected.abs().max()))
     assert torch.equal(accelerator().product(accelerator().pack(values, scales, bias), x, "relu"), found.relu())
     assert torch.equal(accelerator().product(accelerator().pack(values, scales, bias), x[-1:]), found[-1:])
-    for other in INT8[1:]:
+    for other in FAST[1:]:
         for activation in ACTIVATIONS:
             expected = accelerator().product(accelerator().pack(values, scales, bias), x, activation)
             assert torch.equal(other.product(other.pack(values, scales, bias), x, activation), expected)
 
 
-@needs_int8
+@needs_products
 def test_a_product_with_chosen_rows_has_those_columns():
     values, scales = accelerator().in_16_bits(*random_bytes(40, 24, seed=1))
     x, chosen = torch.randn(5, 24, generator=torch.Generator().manual_seed(2)), torch.tensor([39, 0, 7, 8])
@@ -141,7 +141,7 @@ def test_a_product_with_chosen_rows_has_those_columns():
     assert torch.equal(accelerator().product(some, x), accelerator().product(whole, x)[:, chosen])
 
 
-@needs_int8
+@needs_products
 @pytest.mark.parametrize("bad", [40, 2**30, -1, -(2**62)])
 def test_rows_that_a_matrix_does_not_have_do_not_reach_c(bad):
     values, scales = accelerator().in_16_bits(*random_bytes(40, 24, seed=1))
@@ -149,7 +149,7 @@ def test_rows_that_a_matrix_does_not_have_do_not_reach_c(bad):
         accelerator().pack(values, scales, None, torch.tensor([0, bad, 39]))
 
 
-@needs_int8
+@needs_products
 def test_rows_of_zeros_give_the_bias_and_rows_that_are_no_numbers_give_none():
     values, scales = accelerator().in_16_bits(*random_bytes(20, 16, seed=1))
     bias, x = torch.arange(20.0), torch.zeros(5, 16)
@@ -160,15 +160,47 @@ def test_rows_of_zeros_give_the_bias_and_rows_that_are_no_numbers_give_none():
     assert found[2:4].isnan().all()
 
 
-@pytest.mark.skipif(len(INT8) < 2, reason="this processor has one level alone")
-def test_all_levels_give_the_same_bits(monkeypatch):
-    """So a machine with newer instructions writes what an older one writes: here whole steps of an int8 decoder."""
+# ---- float32 products ----
+
+
+@needs_products
+@given(st.integers(1, 13), st.integers(1, 70), st.integers(1, 40), st.integers(0, 1000))
+def test_a_float_product_is_that_of_torch_and_a_row_is_its_own(rows, outputs, inputs, seed):
+    generator = torch.Generator().manual_seed(seed)
+    weight, bias = torch.randn(outputs, inputs, generator=generator), torch.randn(outputs, generator=generator)
+    x = torch.randn(rows, inputs, generator=generator)
+    packed = accelerator().pack(weight, None, bias)
+    found = accelerator().product(packed, x)
+    assert torch.allclose(found.double(), x.double() @ weight.double().T + bias, atol=1e-4)
+    assert torch.equal(accelerator().product(packed, x, "relu"), found.relu())
+    for row in range(rows):
+        assert torch.equal(accelerator().product(packed, x[row:]), found[row:])
+    for other in FAST[1:]:
+        for activation in ACTIVATIONS:
+            expected = accelerator().product(packed, x, activation)
+            assert torch.equal(other.product(other.pack(weight, None, bias), x, activation), expected)
+
+
+@needs_products
+def test_a_float_product_of_many_rows_and_of_chosen_outputs():
+    generator = torch.Generator().manual_seed(5)
+    weight, x = torch.randn(40, 24, generator=generator), torch.randn(201, 24, generator=generator)
+    chosen = torch.tensor([39, 0, 7, 8])
+    whole, some = (accelerator().pack(weight, None, None, rows) for rows in (None, chosen))
+    assert torch.allclose(accelerator().product(whole, x), x @ weight.T, atol=1e-4)
+    assert torch.equal(accelerator().product(some, x), accelerator().product(whole, x)[:, chosen])
+
+
+@pytest.mark.skipif(len(FAST) < 2, reason="this processor has one level alone")
+@pytest.mark.parametrize("int8", [True, False])
+def test_all_levels_give_the_same_bits(int8, monkeypatch):
+    """So a machine with newer instructions writes what an older one writes: here whole steps of a decoder."""
     model, sources = make_model(heads=2), pack(with_end(random_sentences(9, SOURCE_WORDS, longest=11, seed=3)))
     contexts = pack(random_sentences(9, SOURCE_WORDS, longest=20, seed=4))
     found = []
-    for level in INT8:
+    for level in FAST:
         monkeypatch.setattr("docnmt.engine.native.accelerator", lambda level=level: level)
-        engine = Engine(model, int8=True)
+        engine = Engine(model, int8)
         assert engine.compiled is not None and engine.accelerator is level
         state, words = EngineState(engine, engine.encode(sources, contexts), beam=3), torch.arange(27) % 7
         found.append(torch.stack([state.logits(words).clone() for _ in range(12)]))

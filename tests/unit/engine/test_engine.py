@@ -41,7 +41,8 @@ from tests.builders import (
 needs_int8 = pytest.mark.skipif(not has_int8(), reason="there is no int8 kernel for this processor")
 needs_accelerator = pytest.mark.skipif(accelerator() is None, reason="the C extension is not built")
 needs_compiled = pytest.mark.skipif(
-    accelerator() is None or not accelerator().has_int8, reason="no int8 product of the accelerator's for this machine"
+    accelerator() is None or not accelerator().has_products,
+    reason="no int8 product of the accelerator's for this machine",
 )
 HEADS = [4, pytest.param(2, marks=needs_accelerator)]  # of four numbers, in torch alone, and of eight, accelerated
 ALL_CONTEXTS = [
@@ -155,9 +156,11 @@ def test_large_products_do_not_overflow():
 @needs_compiled
 @pytest.mark.parametrize("filter_width", [24, 72])  # narrower and wider than query, key and value
 @pytest.mark.parametrize("context", ALL_CONTEXTS, ids=lambda c: f"{c.integration}-{c.connection}-{c.start}")
-def test_the_compiled_decoder_computes_what_the_layers_compute(context, filter_width):
+@pytest.mark.parametrize("int8", [True, False])
+@torch.inference_mode()
+def test_the_compiled_decoder_computes_what_the_layers_compute(int8, context, filter_width):
     model = make_model(context=context, heads=2, filter_width=filter_width)
-    compiled, by_layer = (Engine(model, int8=True) for _ in range(2))
+    compiled, by_layer = (Engine(model, int8) for _ in range(2))
     assert compiled.compiled is not None
     by_layer.compiled = None
     far: list[torch.Tensor] = []
@@ -174,9 +177,9 @@ def test_the_compiled_decoder_computes_what_the_layers_compute(context, filter_w
                     state.keep(torch.tensor([0, 2, 5]))
             if step == 3:
                 words, rows = words[:9], rows[:9]
-    # Where one rounds the last bit of a number up and the other down, it may become another byte: seldom, but then it
-    # stays in what that hypothesis remembers.
-    assert (torch.cat(far) < 1e-5).float().mean() > 0.9
+    # In int8, where one rounds the last bit of a number up and the other down, it may become another byte: seldom, but
+    # then it stays in what that hypothesis remembers.
+    assert (torch.cat(far) < 1e-5).float().mean() > (0.9 if int8 else 0.999)
 
 
 @needs_compiled

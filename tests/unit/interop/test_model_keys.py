@@ -154,7 +154,7 @@ def test_the_compiled_decoder_computes_what_its_layers_compute(activation):
     model = make_model(width=32, filter_width=64, heads=2, activation=activation, **MARIANS)
     engine = Engine(model, int8=True)
     if engine.compiled is None:
-        assert activation == "gelu" or accelerator() is None or not accelerator().has_int8
+        assert activation == "gelu" or accelerator() is None or not accelerator().has_products
         return
     layers = copy(engine)
     layers.compiled = None

@@ -1,7 +1,6 @@
-/* A tile of a product in AVX2: four rows, which are a sentence's hypotheses, and one panel.
-
-   The products of eight neighbouring inputs are added in pairs and fours in sixteen bits, which halves the work of
-   widening them: native.py, in_16_bits, sees to it that no four weights can overflow there. */
+/* Tiles of products in AVX2. In int8: four rows, which are a sentence's hypotheses, and one panel. The products of eight neighbouring inputs are added in pairs and fours in sixteen bits, which halves the work of
+   widening them: native.py, in_16_bits, sees to it that no four weights can overflow there. In floats: six rows, whose sums
+   fill the registers. */
 
 #pragma once
 
@@ -43,4 +42,32 @@ static __attribute__((noinline)) void tile(const uint8_t *a, const int8_t *panel
     __m256i *to = (__m256i *)sums;
     to[0] = low0, to[1] = high0, to[2] = low1, to[3] = high1;
     to[4] = low2, to[5] = high2, to[6] = low3, to[7] = high3;
+}
+
+#define FLOAT_ROWS 6
+#define FLOAT_PANELS 1
+
+#define ADD_FLOATS(n)                                                            \
+    do {                                                                         \
+        floats a = (floats)_mm256_broadcast_ss(x##n + i);                        \
+        low##n += a * low, high##n += a * high;                                  \
+    } while (0)
+
+/* [FLOAT_ROWS, COLUMNS] */
+static __attribute__((noinline)) void float_tile(const float *const *x, const float *panel, long inputs, float *sums) {
+    const float *x0 = x[0], *x1 = x[1], *x2 = x[2], *x3 = x[3], *x4 = x[4], *x5 = x[5];
+    floats low0 = {}, high0 = {}, low1 = {}, high1 = {}, low2 = {}, high2 = {};
+    floats low3 = {}, high3 = {}, low4 = {}, high4 = {}, low5 = {}, high5 = {};
+    for (long i = 0; i < inputs; i++, panel += COLUMNS) {
+        floats low = load(panel), high = load(panel + LANES);
+        ADD_FLOATS(0);
+        ADD_FLOATS(1);
+        ADD_FLOATS(2);
+        ADD_FLOATS(3);
+        ADD_FLOATS(4);
+        ADD_FLOATS(5);
+    }
+    floats *to = (floats *)sums;
+    to[0] = low0, to[1] = high0, to[2] = low1, to[3] = high1, to[4] = low2, to[5] = high2;
+    to[6] = low3, to[7] = high3, to[8] = low4, to[9] = high4, to[10] = low5, to[11] = high5;
 }

@@ -1,5 +1,6 @@
-/* A tile of a product in AVX-512: four rows, which are a sentence's hypotheses, and up to four panels. Four products are
-   added to a sum at once, in thirty-two bits (VNNI). The sums are the same whole numbers as those of AVX2. */
+/* Tiles of products in AVX-512. In int8: four rows, which are a sentence's hypotheses, and up to four panels. Four products are
+   added to a sum at once, in thirty-two bits (VNNI). The sums are the same whole numbers as those of AVX2.
+   In floats: six rows and two panels. */
 
 #pragma once
 
@@ -39,5 +40,30 @@ static __attribute__((noinline)) void tile(const uint8_t *a, const int8_t *panel
     case 2: tile_of(2, a, panel, inputs, sums); break;
     case 3: tile_of(3, a, panel, inputs, sums); break;
     default: tile_of(4, a, panel, inputs, sums);
+    }
+}
+
+#define FLOAT_ROWS 6
+#define FLOAT_PANELS 2
+
+/* [FLOAT_ROWS, FLOAT_PANELS, COLUMNS] */
+static __attribute__((noinline)) void float_tile(const float *const *x, const float *panel, long inputs, float *sums) {
+    __m512 low[FLOAT_ROWS], high[FLOAT_ROWS];
+    const float *beside = panel + inputs * COLUMNS;
+#pragma GCC unroll 6
+    for (int r = 0; r < FLOAT_ROWS; r++) low[r] = high[r] = _mm512_setzero_ps();
+    for (long i = 0; i < inputs; i++) {
+        __m512 w = _mm512_loadu_ps(panel + i * COLUMNS), v = _mm512_loadu_ps(beside + i * COLUMNS);
+#pragma GCC unroll 6
+        for (int r = 0; r < FLOAT_ROWS; r++) {
+            __m512 a = _mm512_set1_ps(x[r][i]);
+            low[r] = _mm512_fmadd_ps(a, w, low[r]);
+            high[r] = _mm512_fmadd_ps(a, v, high[r]);
+        }
+    }
+#pragma GCC unroll 6
+    for (int r = 0; r < FLOAT_ROWS; r++) {
+        _mm512_storeu_ps(sums + 2 * r * COLUMNS, low[r]);
+        _mm512_storeu_ps(sums + (2 * r + 1) * COLUMNS, high[r]);
     }
 }
