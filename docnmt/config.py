@@ -288,7 +288,9 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
         if hint is CorpusFiles and isinstance(value, str):
             return CorpusFiles(path=value)
         if not isinstance(value, dict):
-            raise DocnmtError(f"{where}: expected a table, found {value!r}\n  Write [{where.split(': ')[-1]}].")
+            raise DocnmtError(
+                f"{where}: must be a section, not {value!r}\n  Write its keys below its name in brackets."
+            )
         return from_table(typing.cast(type, hint), value, where)
     if typing.get_origin(hint) is tuple:
         items = value if isinstance(value, list) else [value]

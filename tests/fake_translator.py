@@ -11,7 +11,9 @@ from docnmt.document import ContextSpec
 
 
 class Fake:
-    """Translates by a function, and remembers what it was asked with which contexts."""
+    """Translates by a function, and remembers what it was asked with which contexts.
+
+    It aligns no words: where marks move with words, a test replaces `docnmt.decoding.excerpts.align`."""
 
     def __init__(self, say: Callable[[str], str], languages=("fr", "en"), previous=2, following=0, remembers=False):
         self.say, self.options = say, Options()

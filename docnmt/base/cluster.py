@@ -12,7 +12,7 @@ from docnmt.base.errors import DocnmtError, missing_extra
 try:
     import ray
 except ImportError:
-    raise missing_extra("--on shares work out with Ray, which is not installed", "ray") from None
+    raise missing_extra("--on distributes work with Ray, which is not installed", "ray") from None
 
 T = TypeVar("T")
 

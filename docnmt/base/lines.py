@@ -239,7 +239,7 @@ def _open(path: str) -> io.BufferedReader:
     except FileNotFoundError as error:
         raise DocnmtError(f"{path}: no such file\n  Check the path; it is taken from the current folder.") from error
     except IsADirectoryError as error:
-        raise DocnmtError(f"{path}: is a folder, not a file\n  Name the file inside it.") from error
+        raise DocnmtError(f"{path}: is a folder, not a file\n  Give the path of a file inside it.") from error
     except OSError as error:
         raise DocnmtError(f"{path}: {error.strerror}\n  Check the path and its permissions.") from error
 

@@ -111,7 +111,9 @@ def read_source(
         name = format or source_format(file)
         if name not in _SOURCE_ALONE:
             formats = ", ".join(_SOURCE_ALONE)
-            raise DocnmtError(f"{path}: {name} is not read for its source side alone\n  Use one of {formats}.")
+            raise DocnmtError(
+                f"{path}: {name} cannot be used where only the source is read\n  Convert it to one of {formats}."
+            )
         documents = documents_of(_rows_of_file(file, name, reading))
         yield from _at_least_one((Document(document.id, document.source) for document in documents), path)
 

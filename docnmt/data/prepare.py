@@ -68,7 +68,7 @@ def _made(recipe: Recipe, folder: Path, hashes: dict[str, str], on_bad: OnBad, p
         path = folder / role
         store = open_store(path, key)
         if store is not None:
-            progress.say(f"{role}: prepared already")
+            progress.say(f"{role}: already prepared")
             stores[role] = store
             continue
         if isinstance(on_bad, SkipBad):
@@ -80,7 +80,7 @@ def _made(recipe: Recipe, folder: Path, hashes: dict[str, str], on_bad: OnBad, p
             progress.say(f"{role}: {on_bad.report()}")
         card, pairs = stores[role].card, stores[role].pairs
         if pairs:
-            gaps = f" and {card['gaps']:,} gaps" if "gaps" in card else ""
+            gaps = f" and {card['gaps']:,} gaps (missing sentences)" if "gaps" in card else ""
             progress.say(f"{role}: {card['documents']:,} documents, {pairs:,} sentence pairs{gaps}")
     return Prepared(source, target, stores["documents"], stores["sentences"], stores["dev"])
 

@@ -40,7 +40,9 @@ class TokenStore:
             self.ends = {side: self._map(f"{side}.ends", np.dtype(np.int64), sentences) for side in SIDES}
             self.document_ends = self._map("documents.ends", np.dtype(np.int64), self.card["documents"])
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise DocnmtError(f"{folder}: not a token store ({error!r})\n  Run docnmt prepare again.") from None
+            raise DocnmtError(
+                f"{folder}: the prepared data in it is missing or damaged ({error!r})\n  Run docnmt prepare again."
+            ) from None
 
     def _map(self, name: str, dtype: np.dtype, count: int) -> NDArray:
         path = self.folder / name

@@ -157,8 +157,8 @@ class Scorer:
         if rule.sees_translations and at:
             if len(before) != len(translations):
                 raise DocnmtError(
-                    f"document {document.id}, sentence {position + 1}: this system needs the translations of the "
-                    "sentences before\n  Give them for each translation, as Choice.before."
+                    f"document {document.id}, sentence {position + 1}: this system needs translations of the "
+                    "preceding sentences\n  Pass them in Choice.before, a list for each candidate."
                 )
             shown = (self.target.encode([known[i] for i in places[:at]]) for known in before)
             around = [rule.around(ids, at, known) for known in shown]

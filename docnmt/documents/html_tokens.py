@@ -124,7 +124,7 @@ def _decoded(data: bytes, encoding: str, name: str) -> str:
     except UnicodeDecodeError as error:
         raise DocnmtError(f"{name}: broken {encoding.upper()} ({error})\n  Save the page as UTF-8.") from error
     if "\0" in text:
-        raise DocnmtError(f"{name}: not an HTML page: it has zero bytes\n  Give the file its proper name.")
+        raise DocnmtError(f"{name}: not an HTML page: it contains NUL bytes\n  Give the file the right extension.")
     if text.encode(encoding, "surrogateescape") != data:
         raise DocnmtError(f"{name}: not {encoding.upper()}, although it says so\n  Save the page as UTF-8.")
     return text
@@ -199,7 +199,7 @@ def _markup_at(text: str, start: int, end: int, name: str, xml: bool) -> Token:
     found = _TAG.match(text, start, end)
     if found is None:
         line = line_of(text, start)
-        raise DocnmtError(f"{name}, line {line}: a tag that is never closed\n  Write its closing > or quote.")
+        raise DocnmtError(f"{name}, line {line}: an unfinished tag: its > or its closing quote is missing\n  Add it.")
     kind = "close" if following == "/" else "open"
     local = found[1].lower().rpartition(":")[2]
     spelt = local if local in _FOREIGN else found[1].lower()

@@ -221,7 +221,7 @@ _LINE_END = re.compile(r"\r\n?|\n")
 def read(data: bytes, name: str, languages: tuple[str, str]) -> SplicedFile[str]:
     text, encoding = decoded(data, name)
     if "\0" in text:
-        raise DocnmtError(f"{name}: not Markdown: it has zero bytes\n  Give the file its proper name.")
+        raise DocnmtError(f"{name}: not Markdown: it contains NUL bytes\n  Give the file the right extension.")
     return SplicedFile(data, text, name, partial(_places, text, name), encoding.encoded)
 
 

@@ -34,8 +34,8 @@ def read(data: bytes, name: str, languages: tuple[str, str]) -> SplicedFile[str]
     text, encoding = decoded(data, name)
     if "\0" in text:
         raise DocnmtError(
-            f"{name}: not plain text: it has zero bytes\n"
-            "  Give the file its proper ending; if it is UTF-16, save it with a byte order mark or as UTF-8."
+            f"{name}: not plain text: it contains NUL bytes\n"
+            "  Give it the right file extension; if it is UTF-16, save it with a byte order mark or as UTF-8."
         )
     return SplicedFile(data, text, name, partial(_places, text), encoding.encoded)
 

@@ -143,20 +143,20 @@ def item_from(record: Mapping[str, Any], place: ItemPlace) -> Item:
 
 def _name(value: Any, name: str, place: ItemPlace) -> str:
     if not isinstance(value, str) or not value.strip() or find_flaw(value, 1_000):
-        raise place.bad(f"{name!r} is not a name: {_shown(value)}")
+        raise place.bad(f"{name!r} must be a short string that is not empty, not {_shown(value)}")
     return value
 
 
 def _word(value: Any, name: str, place: ItemPlace) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise place.bad(f"{name!r} is not a word: {_shown(value)}")
+        raise place.bad(f"{name!r} must be a string that is not empty, not {_shown(value)}")
     return value
 
 
 def _count(value: Any, name: str, place: ItemPlace) -> int | None:
     if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
         raise place.bad(
-            f"{name!r} is not a whole number from 0 on: {_shown(value)}", "Write null where it is not known."
+            f"{name!r} must be a whole number, 0 or more, not {_shown(value)}", "Write null where it is not known."
         )
     return value
 

@@ -151,7 +151,7 @@ def _first_references(path: str, language: str, document_ids: str, document_star
 
 
 def _no_references(path: str) -> DocnmtError:
-    return DocnmtError(f"{path}: no references\n  Name a file that has them.")
+    return DocnmtError(f"{path}: contains no references\n  Choose a file that has them.")
 
 
 def _aligned_texts(path: str, references: References, language: str, want: Want) -> tuple[tuple[str, ...], ...]:

@@ -102,9 +102,11 @@ def _prefixes(groups: Sequence[str], ids: Sequence[str]) -> dict[str, str]:
     for prefix, domain in prefixes.items():
         misspelt = difflib.get_close_matches(prefix, left_over, n=1, cutoff=0.75)
         if prefix not in used and misspelt:
-            raise DocnmtError(f"no document's id begins with {prefix!r}\n  Did you mean {misspelt[0]!r}?")
+            raise DocnmtError(f"no document id begins with {prefix!r}\n  Did you mean {misspelt[0]!r}?")
         if not any(prefixes[other] == domain for other in used):
-            raise DocnmtError(f"no document is in the domain {domain!r}\n  Ids look like {ids[0]!r}.")
+            raise DocnmtError(
+                f"no document id begins with a prefix of the domain {domain!r}\n  Ids here look like {ids[0]!r}."
+            )
     return prefixes
 
 

@@ -83,7 +83,7 @@ def make_experiment(
     kinds = (recipe.model.kind, recipe.context.kind)
     if kinds != ("transformer", "attention"):
         raise DocnmtError(
-            f"the tables are about the paper's model, and the recipe's is {' with '.join(kinds)}\n"
+            f"the paper's tables need the paper's model, but the recipe has {' with '.join(kinds)}\n"
             f'  Set model.kind = "transformer" and context.kind = "attention"; --only {SYSTEMS} has every system.'
         )
     systems = Systems(recipe, seeds)

@@ -100,12 +100,12 @@ class RunStore:
         if folder == self.output / "sentence" and (others := self._changed(run, last)):
             raise DocnmtError(
                 f"{folder}: was trained with other settings than the recipe's: {', '.join(others)}\n"
-                "  Set them back, or give the recipe another output."
+                "  Set them back, or choose another `output` in the recipe."
             )
         if last.update > config.updates:  # a sentence step, whose updates are not part of its hash
             raise DocnmtError(
                 f"{folder}: has been trained for {last.update:,} updates, the recipe says {config.updates:,}\n"
-                f"  Set {run.step}.updates to {last.update} or more, or give the recipe another output."
+                f"  Set {run.step}.updates to {last.update} or more, or choose another `output` in the recipe."
             )
         stopped = bool(config.patience) and last.without_gain >= config.patience
         enough = last.update >= config.updates or stopped

@@ -63,7 +63,7 @@ def read_npz(file: Path) -> tuple[dict[str, Tensor], dict[str, Value]]:
         with np.load(file, allow_pickle=False) as arrays:
             found = {name: arrays[name] for name in arrays.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise DocnmtError(f"{file}: damaged, or not a file of Marian's ({error})\n  Copy it again.") from None
+        raise DocnmtError(f"{file}: damaged, or not a Marian file ({error})\n  Copy it again.") from None
     if SETTINGS not in found:
         raise DocnmtError(f"{file}: has no settings ({SETTINGS})\n  Give a model that Marian wrote.")
     # Marian ends the text with one zero or more.

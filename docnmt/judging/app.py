@@ -210,11 +210,11 @@ class Desk:
     def _choices(self, request: Request, name: str, number: int) -> Mapping[Place, str]:
         """What a judge has said so far, provided that it reaches to this question: none is passed over."""
         if self.store.secret(name) is None:
-            raise HTTPException(404, "No judge has this name. Load the page again.")
+            raise HTTPException(404, "No judge has this name. Reload the page.")
         self._check(request, name)
         choices = self.store.choices(name)
         if not 1 <= number <= (self._progress(choices)["next"] or len(self.sample.questions)):
-            raise HTTPException(404, "There is no such sentence, or others come first. Load the page again.")
+            raise HTTPException(404, "There is no such sentence, or others come first. Reload the page.")
         return choices
 
     def _check(self, request: Request, name: str) -> None:

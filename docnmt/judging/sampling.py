@@ -97,7 +97,7 @@ def _test_set(path: str) -> References:
         sources=tuple(sentence for document in found for sentence in document.sentences),
     ).without_gaps()
     if not len(test_set):
-        raise DocnmtError(f"{path}: no sentences\n  Name a file that has them.")
+        raise DocnmtError(f"{path}: contains no sentences\n  Choose another file.")
     return test_set
 
 

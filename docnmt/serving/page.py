@@ -170,7 +170,7 @@ class Page:
     def _model(self, asked: Parameters) -> ModelInfo:
         name = text_of(asked, "model", self.pool.default)
         if name not in self.pool.models:
-            raise bad("there is no such model. Load the page again")
+            raise bad("there is no such model. Reload the page")
         return self.pool.models[name]
 
 
@@ -213,7 +213,7 @@ def write_tmx(_: Any, body: bytes, languages: dict[str, tuple[str, str]]) -> byt
     asked = json_object(body)
     model, pairs = text_of(asked, "model", next(iter(languages))), asked.get("pairs")
     if model not in languages:
-        raise DocnmtError("there is no such model\n  Load the page again.")
+        raise DocnmtError("there is no such model\n  Reload the page.")
     if not isinstance(pairs, list):
         raise bad("pairs is not a list")
     rows = []

@@ -295,9 +295,11 @@ class Trainer:
         if others := changed(before, now):
             problem = f"{self.folder}: was started with other settings: {', '.join(others)}\n"
             if fall := before["step.cooldown"]:
-                problem += f"  Its rate falls from update {fall[0]:,} to {fall[1]:,}: `updates` is fixed, too.\n"
+                problem += (
+                    f"  Its learning rate falls from update {fall[0]:,} to {fall[1]:,}: `updates` must stay, too.\n"
+                )
             raise DocnmtError(
-                f"{problem}  Set them back, give the recipe another output, or delete the folder to start again."
+                f"{problem}  Set them back, choose another `output` in the recipe, or delete the folder to start again."
             )
 
     @contextmanager

@@ -177,7 +177,7 @@ def _start_folder(recipe: Recipe) -> Path | None:
         )
     if is_int8(folder):
         raise DocnmtError(
-            f"{folder}: is an int8 model, for translating; training goes on from float32 weights alone\n"
+            f"{folder}: is an int8 model; training needs float32 weights\n"
             "  Set document.start_from to the model that it was quantized from."
         )
     return folder
@@ -191,8 +191,9 @@ def _with_model_of(recipe: Recipe, folder: Path | None) -> Recipe:
         recipe.subwords, source_model=str(folder / "source.spm"), target_model=str(folder / "target.spm")
     )
     card = load_card(folder)
-    # So does how it decodes, where the recipe says nothing about it.
-    decoding = card.decoding if recipe.decoding == DecodingConfig() else recipe.decoding
+    # So does how it decodes, in all that the recipe leaves at its default.
+    asked = {key: value for key, value in vars(recipe.decoding).items() if value != getattr(DecodingConfig(), key)}
+    decoding = replace(card.decoding, **asked)
     model = replace(card.model, dropout=recipe.model.dropout)
     return replace(recipe, model=model, subwords=subwords, decoding=decoding)
 
@@ -283,7 +284,7 @@ def _split_pairs(step: DocumentStepConfig, prepared: Prepared, rule: ContextRule
         return None
     if rule.spec.following:
         raise DocnmtError(
-            "document.split_pairs: the first half of a sentence is context before it, but this model also reads after\n"
+            "document.split_pairs makes context before a sentence only, but this model also reads sentences after it\n"
             "  Set context.following = 0, or leave split_pairs out."
         )
     return SplitPairs(step.split_pairs, prepared.source, prepared.target)

@@ -485,7 +485,7 @@ def test_prepare_once_and_again(tiny, tmp_path):
     assert "documents: 40 documents" in first.err and "dev: 3 documents" in first.err
     files = {path: path.stat().st_mtime_ns for path in (tmp_path / "run" / "data").rglob("*")}
     second = command("prepare", recipe)
-    assert second.code == 0 and second.err.count("prepared already") == 3
+    assert second.code == 0 and second.err.count("already prepared") == 3
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "run" / "data").rglob("*")} == files
 
 
@@ -495,7 +495,7 @@ def test_prepare_makes_anew_what_a_changed_file_makes_stale(tiny, tmp_path):
     dev = tmp_path / "corpus" / "small-dev.tsv"
     dev.write_text(dev.read_text(encoding="utf-8") + "one more\tUn chat.\tA cat.\n", encoding="utf-8")
     done = command("prepare", recipe)
-    assert "dev: 4 documents" in done.err and done.err.count("prepared already") == 2
+    assert "dev: 4 documents" in done.err and done.err.count("already prepared") == 2
     train = tmp_path / "corpus" / "train.tsv"
     train.write_text(train.read_text(encoding="utf-8") + "one more\tUn chat zélé.\tA zealous cat.\n", encoding="utf-8")
     done = command("prepare", recipe)  # other sub-words: all is encoded anew

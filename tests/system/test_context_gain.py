@@ -59,7 +59,7 @@ def test_domains(model, corpus, tmp_path):
     assert list(found["by_domain"][NONE]) == ["one", "two", "other"]
     documents = {row["document"]: row["gain_over_none"] for row in found["by_document"]}
     assert [part["mean"] for part in found["by_domain"][NONE].values()] == pytest.approx([documents[i] for i in ids])
-    fails(command(*arguments, "one=nobody"), "no document is in the domain 'one'")
+    fails(command(*arguments, "one=nobody"), "no document id begins with a prefix of the domain 'one'")
 
 
 def test_scores_are_those_of_score(model, corpus, tmp_path):

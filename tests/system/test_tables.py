@@ -697,7 +697,7 @@ def test_a_nist_set_is_scored_with_all_its_references(toy, done, tmp_path):
         ((), ("data.test=[]",), "names no test documents"),
         ((), ("data.dev=[]",), "names no dev documents"),
         ((), ("data.test=gone.tsv",), "gone.tsv: no such file"),
-        ((), ('evaluation.domains=["x=nothing"]',), "no document is in the domain 'x'"),
+        ((), ('evaluation.domains=["x=nothing"]',), "no document id begins with a prefix of the domain 'x'"),
         ((), ("evaluation.metric=blue",), "unknown metric 'blue'"),
     ],
 )

@@ -149,7 +149,7 @@ def test_a_batch_goes_on_past_broken_files(model, letter, sentences, tmp_path):
     assert (out / "letter.txt").read_bytes().decode() == command("translate", model, letter).out
     for name, said in {
         "latin.txt": "line 1: byte 0xE9",
-        "zeros.txt": "zero bytes",
+        "zeros.txt": "NUL bytes",
         "huge.txt": "more than 256 MB",
         "missing.txt": "no such file",
         "paper.pdf": "this kind of file is not supported",

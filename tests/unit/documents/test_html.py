@@ -172,9 +172,9 @@ def test_bad_bytes_stay_outside_the_text_and_are_named_inside() -> None:
     [
         (b"%PDF-1.7", "not an HTML page but a PDF"),
         (b"PK\x03\x04", "not an HTML page but a zip archive"),
-        (b"<p>a\0b", "zero bytes"),
+        (b"<p>a\0b", "NUL bytes"),
         (b"<meta charset=utf-7><p>+ADw-", "unknown encoding utf-7"),
-        (b"<p>a\n<b class='x>text", "line 2: a tag that is never closed"),
+        (b"<p>a\n<b class='x>text", "line 2: an unfinished tag: its > or its closing quote is missing"),
         (b"\xff\xfe<\0p", "broken UTF-16-LE"),
         (b'<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "b">]><p>&a;</p>', "line 1: it declares entities"),
     ],

@@ -255,7 +255,7 @@ def test_code_does_not_stick_to_a_word() -> None:
     ("data", "message"),
     [
         (b"word\n\xff", "a.md, line 2: byte 0xFF is not UTF-8"),
-        (b"a\0b", "a.md: not Markdown: it has zero bytes"),
+        (b"a\0b", "a.md: not Markdown: it contains NUL bytes"),
     ],
 )
 def test_bad_files_are_named(data: bytes, message: str) -> None:

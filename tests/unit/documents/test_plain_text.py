@@ -122,9 +122,9 @@ def test_wrapping_loses_nothing(text, first, width):
     ("data", "said"),
     [
         (b"Bonjour\ncaf\xe9\n", "line 2: byte 0xE9 is not UTF-8"),
-        ("ab".encode("utf-16-le"), "zero bytes"),
+        ("ab".encode("utf-16-le"), "NUL bytes"),
         (codecs.BOM_UTF16_LE + b"a\0b", "UTF-16"),
-        (b"PK\x03\x04\0\0", "zero bytes"),
+        (b"PK\x03\x04\0\0", "NUL bytes"),
     ],
 )
 def test_what_is_no_text(data, said):

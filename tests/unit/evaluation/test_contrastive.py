@@ -94,8 +94,8 @@ BAD = {
     "unknown field 'rigth'": {"rigth": "x"},
     "no 'wrong'": {"wrong": ...},
     "no 'source'": {"source": ...},
-    "'document' is not a name": {"document": 7},
-    "'phenomenon' is not a name": {"phenomenon": " "},
+    "'document' must be a short string": {"document": 7},
+    "'phenomenon' must be a short string": {"phenomenon": " "},
     "'wrong' is not a list of one translation or more: \"she sleeps.\"": {"wrong": "she sleeps."},
     "'wrong' is not a list of one translation or more: []": {"wrong": []},
     "'source' does not hold sentences: 3": {"source": 3},
@@ -107,8 +107,8 @@ BAD = {
     "1 source sentences but a translation of 2": {"wrong": [["a", "b"]]},
     "2 source sentences but a translation of 1": {"source": ["a", "b"]},
     "1 sentences in 'previous' but 2 in 'previous_target'": {"previous": ["a"], "previous_target": ["a", "b"]},
-    "'distance' is not a whole number from 0 on: -1": {"distance": -1},
-    "'position' is not a whole number from 0 on: true": {"position": True},
+    "'distance' must be a whole number, 0 or more, not -1": {"distance": -1},
+    "'position' must be a whole number, 0 or more, not true": {"position": True},
 }
 
 

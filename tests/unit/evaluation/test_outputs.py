@@ -425,7 +425,7 @@ BAD_REFERENCES = {
         [tsv(TARGETS), tsv({**TARGETS, "market": ("x", "")})],
         r"ref1, document market: sentence 2 has an empty reference\n  Give the sentence its reference",
     ),
-    "nothing at all": (["\n\n"], r"ref0: no references\n  Name a file"),
+    "nothing at all": (["\n\n"], r"ref0: contains no references\n  Choose a file"),
     "files that do not fit": ([tsv(TARGETS), tsv(CUT)], r"ref1, line 2, document court: expected 3 sentences, found 2"),
 }
 
@@ -496,9 +496,9 @@ def test_documents_are_sorted_by_id(games):
         (["games"], r"cannot read the domain 'games'\n  Write NAME=prefix,prefix"),
         (["games=wesnoth,"], r"cannot read the domain 'games=wesnoth,'"),
         (["a=wesnoth", "b=wesnoth"], r"'wesnoth' is listed twice"),
-        (["a=wessnoth"], r"no document's id begins with 'wessnoth'\n  Did you mean 'wesnoth'\?"),
-        (["a=zzz"], r"no document is in the domain 'a'\n  Ids look like 'wesnoth:b'"),
-        (["a=manual", "b=wesnotj"], r"no document's id begins with 'wesnotj'\n  Did you mean 'wesnoth'\?"),
+        (["a=wessnoth"], r"no document id begins with 'wessnoth'\n  Did you mean 'wesnoth'\?"),
+        (["a=zzz"], r"no document id begins with a prefix of the domain 'a'\n  Ids here look like 'wesnoth:b'"),
+        (["a=manual", "b=wesnotj"], r"no document id begins with 'wesnotj'\n  Did you mean 'wesnoth'\?"),
     ],
 )
 def test_domains_that_cannot_be_are_refused(groups, message, games):

@@ -126,7 +126,7 @@ def test_a_dry_run_shows_data_models_and_time_and_writes_nothing(tmp_path):
     ("evaluation", "message"),
     [
         (EvaluationConfig(metric="blue"), "unknown metric 'blue'"),
-        (EvaluationConfig(domains=("x=nothing",)), "no document is in the domain 'x'"),
+        (EvaluationConfig(domains=("x=nothing",)), "no document id begins with a prefix of the domain 'x'"),
     ],
 )
 def test_a_dry_run_finds_what_the_run_would_stop_at(evaluation, message, tmp_path):

@@ -210,7 +210,10 @@ def test_domains_are_columns_of_their_own(recipe):
             lambda r, _: replace(r, evaluation=EvaluationConfig(domains=("game",))),
             "the domain 'game'\n.*NAME=prefix",
         ),
-        (lambda r, _: replace(r, evaluation=EvaluationConfig(domains=("x=y",))), "no document is in the domain 'x'\n"),
+        (
+            lambda r, _: replace(r, evaluation=EvaluationConfig(domains=("x=y",))),
+            "no document id begins with a prefix of the domain 'x'\n",
+        ),
         (lambda r, at: with_data(r, test=(write_tsv(at / "alone.tsv", {"d": 3}),)), "Test: a single document\n"),
         (lambda r, at: with_data(r, dev=(write_tsv(at / "alone.tsv", {"d": 3}),)), "Dev: a single document\n"),
     ],

@@ -226,7 +226,7 @@ def test_a_file_is_translated_and_fetched(server):
     [
         ("x.exe", b"MZ", "file format not supported"),
         ("x.docx", b"PK no", "x.docx"),
-        ("../../x.txt", b"a\0b", "x.txt: not plain text: it has zero bytes"),
+        ("../../x.txt", b"a\0b", "x.txt: not plain text: it contains NUL bytes"),
         ("", b"", "missing file"),
     ],
 )

@@ -195,7 +195,7 @@ def test_a_choice_without_the_translations_that_are_needed(translator):
     document = documents([3])[0]
     choice = Choice(document, 2, ["a", "b"])
     if translator.card.context.translate_previous:
-        with pytest.raises(DocnmtError, match=r"sentence 3: .*sentences before\n  .*Choice.before"):
+        with pytest.raises(DocnmtError, match=r"sentence 3: .*preceding sentences\n  .*Choice.before"):
             list(translator.score_choices([choice]))
     else:
         list(translator.score_choices([choice]))
