@@ -9,11 +9,14 @@ import torch
 from safetensors.torch import load_file
 
 from docnmt.cli import main
+from docnmt.config import DecodingConfig
 from docnmt.data.subwords import NamedSubwords
 from docnmt.decoding.translator import load
 from docnmt.document import ParallelDocument
 from docnmt.interop.convert import import_model
 from docnmt.model.context import is_document_parameter
+from docnmt.recipes import load_recipe
+from docnmt.training.two_step import settled
 from tests.builders import lines, parallel_documents
 from tests.marian_folders import write_huggingface, write_marian
 
@@ -73,6 +76,15 @@ def test_step_2_trains_the_context_alone(place, capsys):
     assert translator.card.model.search == "marian" and translator.card.decoding.beam == 3
     assert isinstance(translator.source, NamedSubwords)
     assert len(translator.translate(lines(4))) == 4
+
+
+def test_it_decodes_as_the_imported_model_but_for_what_the_recipe_says(place):
+    (place / "own.toml").write_text(RECIPE.replace("START", "paper").replace("RATE", "1.0"))
+    recipe = load_recipe(place / "own.toml")
+    own = load(place / "imported").card.decoding
+    assert settled(recipe, ("document",)).decoding == own
+    wider = replace(recipe, decoding=DecodingConfig(beam=7))
+    assert settled(wider, ("document",)).decoding == replace(own, beam=7) and own.length_penalty != 0.6
 
 
 def test_it_can_start_as_exactly_the_imported_model(place):
