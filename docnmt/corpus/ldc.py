@@ -30,10 +30,6 @@ CHINESE = ("gb18030", "big5")
 _COMMON = frozenset("的一是在不了有人我他中大上和年地到为以要国这来个们会时说对出为國這來個們會時說對")
 
 
-def is_release(source: str, target: str) -> bool:
-    return bool(source and target) and Path(source).is_dir() and Path(target).is_dir()
-
-
 def read_release(source: str, target: str, encoding: str, reading: Reading) -> Iterator[Row]:
     """The rows of two folders, file by file."""
     ours, theirs = _files(source), _files(target)

@@ -118,8 +118,6 @@ def _clock(seconds: float) -> str:
 
 # ---- Other kinds of file: the same segments in the same order, as in a translated copy of a file ----
 
-# Plain text is read line by line; catalogues and memories hold both sides in one file.
-_NOT_PAIRED = frozenset(("text", "po", "xliff", "tmx"))
 _PLACE = "\ue000"  # a private-use character that replaces a segment
 # What a segment is: the last of these before it (in Markdown, on its line). Archives such as .docx are not examined.
 _NATURES = {
@@ -129,12 +127,6 @@ _NATURES = {
 _LIST = re.compile(r"[-*+]|[0-9]+[.)]")
 _NUMBER = re.compile(r"\d+")
 _REMEDY = "Edit one of the two there, so that both have the same paragraphs, or leave the pair out."
-
-
-def paired_kind(file: str) -> str:
-    """The kind of a file, if it is one that can be paired with its translation; otherwise ""."""
-    kind = kind_of(file.removesuffix(".gz"))
-    return "" if kind in _NOT_PAIRED else kind
 
 
 def read_file_pair(source: InputFile, target: InputFile, reading: Reading) -> Iterator[Row]:
@@ -153,7 +145,7 @@ def read_file_pair(source: InputFile, target: InputFile, reading: Reading) -> It
 def _segment_pairs(
     left: FileText, right: FileText, source: InputFile, target: InputFile, reading: Reading
 ) -> Iterator[Pair]:
-    natures = _natures(left, paired_kind(source.name)), _natures(right, paired_kind(target.name))
+    natures = _natures(left, source.name), _natures(right, target.name)
     if len(left.segments) != len(right.segments) or (all(natures) and natures[0] != natures[1]):
         problem = _difference(left.segments, right.segments, natures, target.name)
         reading.bad("unequal sides", problem, file=source.name, remedy=_REMEDY)
@@ -165,7 +157,8 @@ def _segment_pairs(
             yield GAP, GAP
 
 
-def _natures(text: FileText, kind: str) -> list[str]:
+def _natures(text: FileText, name: str) -> list[str]:
+    kind = kind_of(name.removesuffix(".gz"))
     pattern = _NATURES.get(kind)
     if pattern is None:
         return []

@@ -10,9 +10,7 @@ from pathlib import Path
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.lines import MAX_CHARACTERS, SENTENCES_PER_LINE, Flaw, InputFile, Line, find_flaw
-from docnmt.corpus.rows import MAX_SENTENCES, MAX_UNDIVIDED, Reading, Row, Side, no_boundaries, rows_of
-
-SENTENCE_END = "</s>"
+from docnmt.corpus.rows import MAX_SENTENCES, MAX_UNDIVIDED, SENTENCE_END, Reading, Row, Side, no_boundaries, rows_of
 
 
 def _blank(line: Line) -> bool:

@@ -3,51 +3,77 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
+from pathlib import Path
+from pkgutil import resolve_name
 from typing import TypeVar
 
 from docnmt.base.errors import DocnmtError, OnBad, raise_bad
 from docnmt.base.lines import MAX_CHARACTERS, STDIN, CorpusFiles, InputFile
-from docnmt.corpus import ldc, memories, pairs, plain, sgml, tabular
-from docnmt.corpus.rows import Reading, Row, Side, Want, documents_of, rows_of, translated_documents, unique_documents
+from docnmt.corpus.rows import (
+    BARS,
+    SENTENCE_END,
+    Reading,
+    Row,
+    Side,
+    Want,
+    documents_of,
+    rows_of,
+    translated_documents,
+    unique_documents,
+)
 from docnmt.document import Document, ParallelDocument
+from docnmt.documents.segment import kind_of
 
 _T = TypeVar("_T")
 
-# Both sides in one file (`path`).
-_ONE_FILE: dict[str, Callable[[InputFile, Reading], Iterator[Row]]] = {
-    "tsv": tabular.read_tsv,
-    "bars": tabular.read_bars,
-    "jsonl": tabular.read_jsonl,
-    "wmt-xml": sgml.read_wmt_xml,
-    "tmx": memories.read_tmx,
-    "xliff": memories.read_xliff,
-    "po": memories.read_po,
+# Readers by format, each loaded when a file of its format is met. Both sides in one file (`path`):
+# (file, reading) -> rows.
+_ONE_FILE = {
+    "tsv": "docnmt.corpus.tabular:read_tsv",
+    "bars": "docnmt.corpus.tabular:read_bars",
+    "jsonl": "docnmt.corpus.tabular:read_jsonl",
+    "wmt-xml": "docnmt.corpus.sgml:read_wmt_xml",
+    "tmx": "docnmt.corpus.memories:read_tmx",
+    "xliff": "docnmt.corpus.memories:read_xliff",
+    "po": "docnmt.corpus.memories:read_po",
 }
-# A file a side (`source` and `target`).
-_TWO_FILES: dict[str, Callable[[InputFile, InputFile, Reading], Iterator[Row]]] = {
-    "text": plain.read_text,
-    "sentences": plain.read_sentences,
-    "lines": plain.read_document_lines,
-    "nist-sgml": partial(sgml.read_by_id, sgml.set_sides),
-    "iwslt-xml": partial(sgml.read_by_id, sgml.set_sides),
-    "iwslt-tags": partial(sgml.read_by_id, sgml.talk_sides),
-    "files": pairs.read_file_pair,
+# A file a side (`source` and `target`): (source, target, reading) -> rows.
+_TWO_FILES = {
+    "text": "docnmt.corpus.plain:read_text",
+    "sentences": "docnmt.corpus.plain:read_sentences",
+    "lines": "docnmt.corpus.plain:read_document_lines",
+    "nist-sgml": "docnmt.corpus.sgml:read_sets",
+    "iwslt-xml": "docnmt.corpus.sgml:read_sets",
+    "iwslt-tags": "docnmt.corpus.sgml:read_talks",
+    "files": "docnmt.corpus.pairs:read_file_pair",
 }
-# One such file on its own.
-_ONE_SIDE: dict[str, Callable[[InputFile, Reading], Iterator[Side]]] = {
-    "text": plain.text_sides,
-    "sentences": plain.sentence_sides,
-    "lines": plain.document_line_sides,
-    "nist-sgml": sgml.set_sides,
-    "iwslt-xml": sgml.set_sides,
-    "iwslt-tags": sgml.talk_sides,
+# One such file on its own: (file, reading) -> sides.
+_ONE_SIDE = {
+    "text": "docnmt.corpus.plain:text_sides",
+    "sentences": "docnmt.corpus.plain:sentence_sides",
+    "lines": "docnmt.corpus.plain:document_line_sides",
+    "nist-sgml": "docnmt.corpus.sgml:set_sides",
+    "iwslt-xml": "docnmt.corpus.sgml:set_sides",
+    "iwslt-tags": "docnmt.corpus.sgml:talk_sides",
 }
+# References and translations, of which these have several: (file, reading) -> rows.
+_SCORED = {
+    "nist-sgml": "docnmt.corpus.sgml:read_set_translations",
+    "iwslt-xml": "docnmt.corpus.sgml:read_set_translations",
+}
+# Plain text whose documents another file tells: (source, target, that file, reading) -> rows.
+_WITH_IDS = "docnmt.corpus.plain:read_with_ids"
+_WITH_STARTS = "docnmt.corpus.plain:read_with_starts"
+# Two folders: (source, target, encoding, reading) -> rows.
+_RELEASE = "docnmt.corpus.ldc:read_release"
 _SOURCE_ALONE = (*_ONE_SIDE, "wmt-xml", "tsv", "bars", "jsonl")
 _PARTLY_TRANSLATED = ("xliff", "po", "files")
-RELEASE = "ldc"  # two folders
+# Kinds of document of which no two are paired: plain text is read line by line, catalogues hold both sides.
+_NOT_PAIRED = ("", "text", "po", "xliff")
+RELEASE = "ldc"
 FORMATS: tuple[str, ...] = (*_TWO_FILES, *_ONE_FILE, RELEASE)
 
 # How many lines at the beginning of a file must agree for it to count as columns.
@@ -129,29 +155,29 @@ def read_rows(path: str, want: Want, language: str = "") -> list[Row]:
 def _rows_of_file(file: InputFile, name: str, reading: Reading) -> Iterator[Row]:
     """The rows of a file that is read on its own."""
     if name in _ONE_FILE:
-        return unique_documents(_ONE_FILE[name](file, reading), file.name, reading)
-    if reading.for_scoring and name in ("nist-sgml", "iwslt-xml"):
-        return sgml.read_set_translations(file, reading)
-    sides = _ONE_SIDE[name](file, reading)
+        return unique_documents(resolve_name(_ONE_FILE[name])(file, reading), file.name, reading)
+    if reading.for_scoring and name in _SCORED:
+        return resolve_name(_SCORED[name])(file, reading)
+    sides: Iterator[Side] = resolve_name(_ONE_SIDE[name])(file, reading)
     if reading.for_scoring:
         return (row for side in sides for row in rows_of(None, [side], reading))
     return (row for side in sides for row in rows_of(side, [], reading))
 
 
 def _rows(files: CorpusFiles, reading: Reading, stack: ExitStack) -> Iterator[Row]:
-    if ldc.is_release(files.source, files.target):
-        return ldc.read_release(files.source, files.target, files.encoding, reading)
+    if _is_release(files):
+        return resolve_name(_RELEASE)(files.source, files.target, files.encoding, reading)
     sides = _open_sides(files, stack)
     name = _format_of(files, sides)
     if name in _ONE_FILE:
         rows = _rows_of_file(sides[0], name, reading)
     elif told := files.document_ids or files.document_starts:
-        read = plain.read_with_ids if files.document_ids else plain.read_with_starts
         marks = stack.enter_context(InputFile(told))
-        rows = unique_documents(read(sides[0], sides[1], marks, reading), sides[0].name, reading)
+        read = resolve_name(_WITH_IDS if files.document_ids else _WITH_STARTS)
+        rows = unique_documents(read(*sides, marks, reading), sides[0].name, reading)
     else:
-        read_two = _TWO_FILES["sentences" if name == "text" and reading.sentence_level else name]
-        rows = read_two(sides[0], sides[1], reading)
+        read = resolve_name(_TWO_FILES["sentences" if name == "text" and reading.sentence_level else name])
+        rows = read(*sides, reading)
     return translated_documents(rows) if name in _PARTLY_TRANSLATED else rows
 
 
@@ -174,7 +200,7 @@ def _no_documents(name: str) -> DocnmtError:
 
 
 def detect_format(files: CorpusFiles) -> str:
-    if ldc.is_release(files.source, files.target):
+    if _is_release(files):
         return RELEASE
     with ExitStack() as stack:
         return _format_of(files, _open_sides(files, stack))
@@ -186,6 +212,10 @@ def detect_source_format(path: str) -> str:
         return "text"
     with InputFile(path) as file:
         return source_format(file)
+
+
+def _is_release(files: CorpusFiles) -> bool:
+    return bool(files.source and files.target) and Path(files.source).is_dir() and Path(files.target).is_dir()
 
 
 def _open_sides(files: CorpusFiles, stack: ExitStack) -> list[InputFile]:
@@ -228,7 +258,7 @@ def _one_file_format(file: InputFile) -> str:
     if found := _markup_format(head) or _other_format(head):
         return found
     # Either separator may occur in a sentence, so the one that fits more lines decides.
-    tabs, bars = (sum(line.count(separator) == 2 for line in lines) for separator in ("\t", tabular.BARS))
+    tabs, bars = (sum(line.count(separator) == 2 for line in lines) for separator in ("\t", BARS))
     if not tabs and not bars:
         if lines and all(line.count("\t") == 1 for line in lines):
             problem = "two columns where TSV has three: document id, source, target"
@@ -241,8 +271,8 @@ def _one_file_format(file: InputFile) -> str:
 
 
 def _two_file_format(files: Sequence[InputFile]) -> str:
-    kinds = [pairs.paired_kind(file.name) for file in files]
-    if kinds[0] and kinds[0] == kinds[1]:
+    kinds = [kind_of(file.name.removesuffix(".gz")) for file in files]
+    if kinds[0] not in _NOT_PAIRED and kinds[0] == kinds[1]:
         return "files"
     heads = [file.head() for file in files]
     if found := _markup_format(heads[0]):
@@ -253,13 +283,13 @@ def _two_file_format(files: Sequence[InputFile]) -> str:
             f"{files[0].name} and {files[1].name}: are {both[0]}, which has both sides in one file\n"
             "  Name one of them; or, if these are the two sides of a corpus, name the format: --format text."
         )
-    return "lines" if all(plain.SENTENCE_END in head for head in heads) else "text"
+    return "lines" if all(SENTENCE_END in head for head in heads) else "text"
 
 
 def _both_sides(head: str) -> str:
     """The format of a file that holds both sides: all of its first lines have three columns, or it is JSON or PO."""
     lines = _first_lines(head)
-    for name, separator in (("tsv", "\t"), ("bars", tabular.BARS)):
+    for name, separator in (("tsv", "\t"), ("bars", BARS)):
         if lines and all(line.count(separator) == 2 for line in lines):
             return name
     return _other_format(head)
@@ -270,12 +300,12 @@ def source_format(file: InputFile) -> str:
     lines = _first_lines(head)
     if found := _markup_format(head) or _other_format(head):
         return found
-    if lines and all(tabular.BARS in line for line in lines):
+    if lines and all(BARS in line for line in lines):
         return "bars"
     # A tab or two in each line, after something: a document id. Plain text may hold a tab here and there.
     if lines and all(line.count("\t") in (1, 2) and line.partition("\t")[0].strip() for line in lines):
         return "tsv"
-    return "lines" if plain.SENTENCE_END in head else "text"
+    return "lines" if SENTENCE_END in head else "text"
 
 
 def scored_format(file: InputFile) -> str:

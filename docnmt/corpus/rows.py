@@ -23,6 +23,9 @@ MAX_UNDIVIDED = 2_000
 # No real document is longer; it bounds the memory a file without boundaries can take before it is refused.
 MAX_SENTENCES = 100_000
 
+BARS = "|||"  # between columns
+SENTENCE_END = "</s>"  # inside a line that holds a whole document
+
 _REMEDIES = {
     "unequal sides": "Give each source sentence exactly one target sentence, in the same order.",
     "empty side": "Give the sentence its translation, or remove the pair (empty both sides for a gap).",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 from typing import NamedTuple
 
@@ -91,13 +91,13 @@ def set_sides(file: InputFile, reading: Reading) -> Iterator[Side]:
             yield side
 
 
-def read_by_id(
-    sides: Callable[[InputFile, Reading], Iterator[Side]], source: InputFile, target: InputFile, reading: Reading
-) -> Iterator[Row]:
+def read_sets(source: InputFile, target: InputFile, reading: Reading) -> Iterator[Row]:
     """A file a side, such as a srcset and a refset."""
-    # Documents without ids are numbered, and their names must not depend on the name of the file.
-    target.stem = source.stem
-    for ours, theirs in paired_by_id(sides(source, reading), sides(target, reading), reading):
+    return _rows_by_id(set_sides(source, reading), set_sides(target, reading), reading)
+
+
+def _rows_by_id(sources: Iterable[Side], targets: Iterable[Side], reading: Reading) -> Iterator[Row]:
+    for ours, theirs in paired_by_id(sources, targets, reading):
         yield from rows_of(ours, [theirs], reading)
 
 
@@ -206,3 +206,9 @@ def talk_sides(file: InputFile, reading: Reading) -> Iterator[Side]:
                 talk.id = heading[3].strip()
     if any(talk.lines):
         yield talk
+
+
+def read_talks(source: InputFile, target: InputFile, reading: Reading) -> Iterator[Row]:
+    # Talks without ids are numbered, and their names must not depend on the name of the file.
+    target.stem = source.stem
+    return _rows_by_id(talk_sides(source, reading), talk_sides(target, reading), reading)

@@ -7,10 +7,8 @@ from collections.abc import Iterator
 from functools import partial
 
 from docnmt.base.lines import SENTENCES_PER_LINE, Flaw, InputFile, Line, find_flaw
-from docnmt.corpus.rows import Reading, Row, Side, Want, rows_at, rows_of
+from docnmt.corpus.rows import BARS, Reading, Row, Side, Want, rows_at, rows_of
 from docnmt.document import GAP
-
-BARS = "|||"
 
 
 def _read_columns(file: InputFile, reading: Reading, separator: str) -> Iterator[Row]:

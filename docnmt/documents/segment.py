@@ -5,9 +5,9 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from itertools import islice
 from pathlib import PurePath
+from pkgutil import resolve_name
 from typing import AnyStr, Generic, Protocol
 
 from docnmt.base.errors import DocnmtError
@@ -273,5 +273,5 @@ def read_document(data: bytes, name: str, languages: tuple[str, str] = ("", ""))
         raise DocnmtError(f"{name}: unknown kind of file\n  Supported are {', '.join(KINDS)}.")
     if len(data) > MAX_TEXT and kind not in PACKED:
         raise DocnmtError(f"{name}: more than {MAX_TEXT >> 20} MB\n  Split it into smaller files.")
-    text: FileText = import_module(f"docnmt.documents.{kind}").read(data, name, languages)
+    text: FileText = resolve_name(f"docnmt.documents.{kind}:read")(data, name, languages)
     return text
