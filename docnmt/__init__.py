@@ -16,9 +16,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from docnmt.base import __version__
 from docnmt.base.errors import BadInput, DocnmtError
 from docnmt.document import ContextSpec, Document, ParallelDocument
-from docnmt.version import __version__
 
 if TYPE_CHECKING:
     from docnmt.decoding.files import translate_file

@@ -23,6 +23,7 @@ from torch import Tensor
 from torch.linalg import vector_norm
 from torch.overrides import TorchFunctionMode
 
+from docnmt.base import __version__
 from docnmt.base.errors import DocnmtError
 from docnmt.base.files import check_hashes, folder_atomically, hashes, read_json, regular_file, write_json
 from docnmt.config import ContextConfig, DecodingConfig, ModelConfig, from_table
@@ -32,7 +33,6 @@ from docnmt.document import ContextSpec
 from docnmt.engine.native import SCALE, dequantize, take_scales, with_scales
 from docnmt.model.base import TranslationModel
 from docnmt.systems import check_kinds, system_of
-from docnmt.version import __version__
 
 if TYPE_CHECKING:
     from docnmt.systems.interface import System

@@ -17,6 +17,13 @@ WALKS = {  # a command, and how many modules of ours it may load
 }
 
 
+def loaded(statement: str) -> int:
+    """How many modules of ours a new Python has loaded after a statement."""
+    count = "import sys; print(sum(m.split('.')[0] == 'docnmt' for m in sys.modules))"
+    done = subprocess.run([sys.executable, "-c", f"{statement}\n{count}"], capture_output=True, text=True, check=True)
+    return int(done.stdout)
+
+
 def main() -> int:
     files = subprocess.run(["git", "ls-files", "docnmt", "tools"], capture_output=True, text=True, check=True)
     paths = [Path(name) for name in files.stdout.split()]
@@ -46,9 +53,7 @@ def main() -> int:
         print(f"  {suffix:<24} {count:>9,}")
     print("\nmodules of ours loaded by:")
     for name, (statement, most) in WALKS.items():
-        count = "import sys; print(sum(m.split('.')[0] == 'docnmt' for m in sys.modules))"
-        loaded = subprocess.run([sys.executable, "-c", f"{statement}\n{count}"], capture_output=True, text=True)
-        print(f"  {name:<24} {loaded.stdout.strip() or loaded.stderr.splitlines()[-1]:>9}   ({most})")
+        print(f"  {name:<24} {loaded(statement):>9}   ({most})")
     times = []
     for _ in range(5):
         started = time.perf_counter()

@@ -7,7 +7,6 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable
-from importlib import metadata
 from pathlib import Path
 
 
@@ -20,6 +19,8 @@ def missing_extra(what: str, extra: str) -> DocnmtError:
 
     The command names the extra's packages, which works however docnmt was installed.
     """
+    from importlib import metadata  # slow to import, and seldom needed
+
     try:
         listed = [line.partition(";") for line in metadata.requires("docnmt") or ()]
     except metadata.PackageNotFoundError:

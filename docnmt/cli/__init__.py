@@ -7,14 +7,24 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from pkgutil import resolve_name
 
+from docnmt.base import __version__
 from docnmt.base.errors import DocnmtError, Interrupted
-from docnmt.cli import context, corpus, evaluate, judge, model_tools, serve, tables, train, translate
 from docnmt.cli.options import VerbParser
-from docnmt.version import __version__
 
-# In the order of --help.
-VERBS = (train, corpus, translate, serve, evaluate, context, tables, judge, model_tools)
+# The verbs of each module of this package, in the order of --help.
+VERBS = {
+    "train": ("demo", "recipe", "prepare", "train"),
+    "corpus": ("corpus",),
+    "translate": ("translate", "score"),
+    "serve": ("serve",),
+    "evaluate": ("evaluate", "compare"),
+    "context": ("context-gain", "contrast"),
+    "tables": ("tables",),
+    "judge": ("judge", "judgements"),
+    "model_tools": ("quantize", "shortlist", "import", "export"),
+}
 
 FIRST_STEPS = (
     "docnmt demo                                                       train a small model, see what context does",
@@ -48,8 +58,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
-    root = parser()
-    options, left = root.parse_known_args(arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    root = parser(words[0] if words else "")
+    options, left = root.parse_known_args(words)
     if left:
         # After an option argparse takes no more files, as in `translate MODEL --glossary terms.tsv FILE`.
         if "files" not in options or any(word.startswith("-") for word in left):
@@ -58,10 +69,12 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
-def parser() -> argparse.ArgumentParser:
+def parser(verb: str = "") -> argparse.ArgumentParser:
+    """Of one verb, which loads no other's module; of all if it is not the name of one."""
     root = VerbParser(FIRST_STEPS, prog="docnmt", description="Document-level translation.")
     root.add_argument("--version", action="version", version=f"docnmt {__version__}")
     verbs = root.add_subparsers(title="verbs", required=True, metavar="VERB", parser_class=VerbParser)
-    for module in VERBS:
-        module.add(verbs)
+    chosen = [module for module, names in VERBS.items() if verb in names] or VERBS
+    for module in chosen:
+        resolve_name(f"docnmt.cli.{module}:add")(verbs)
     return root

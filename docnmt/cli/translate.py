@@ -232,14 +232,23 @@ def _terms_told(translator: Translator, report: str, progress: Progress) -> Iter
 
 def _tell_terms(terms: TermCheck, report: str, progress: Progress) -> None:
     from docnmt.base.files import write_json
+    from docnmt.base.report import Column, Table
 
     if progress.quiet:
         return
     if terms.unmet:
-        terms.table().print(progress.console)
+        columns = [Column(name, text=True) for name in ("document", "term", "wanted", "sentence", "translation")]
+        table = Table("Terms of the glossary that could not be met", columns)
+        for term in terms.unmet:
+            table.add(term.document, term.term, term.wanted, _short(term.sentence), _short(term.translation))
+        table.print(progress.console)
     progress.say(terms.summary())
     if report:
         write_json(report, terms.as_dict())
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 80 else f"{text[:79]}…"
 
 
 def run_score(options: argparse.Namespace) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from xml.sax.saxutils import escape, quoteattr
 
+from docnmt.base import __version__
 from docnmt.base.lines import Flaw, InputFile, Line
 from docnmt.corpus.markup import Tag, Text, elements
 from docnmt.corpus.pairs import Pair, sentence_pairs
@@ -18,7 +19,6 @@ from docnmt.corpus.sgml import same_language
 from docnmt.document import GAP
 from docnmt.documents.messages import message
 from docnmt.documents.po import PluralForms, PoEntry, decoded, header_fields, read_entries
-from docnmt.version import __version__
 
 # The content of these elements is code of the original format, not text.
 _CODES = frozenset(("bpt", "ept", "ph", "it", "ut"))

@@ -19,7 +19,7 @@ import sentencepiece
 from docnmt.base.errors import DocnmtError
 from docnmt.base.files import read_json, regular_file, write_atomically
 from docnmt.config import SubwordConfig
-from docnmt.text.words import normalise
+from docnmt.text.scripts import normalise
 
 # The first ids of every vocabulary trained here. Other models may have other ids.
 PAD, BOS, EOS, UNK = 0, 1, 2, 3

@@ -1,27 +1,20 @@
 """Which words of a translation come from which words of its source, read off the decoder's attention.
 
 One pass over sentence and translation as they are, as in scoring. What the decoder attends to while it writes a piece
-tells where the piece comes from. Of a Transformer's layers those near the top know it best, last but one of six (Garg
-et al., 2019); a recurrent decoder has one attention, made to align.
+tells where the piece comes from.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from docnmt.data.context import Neighbours
-from docnmt.data.packing import Batch
 from docnmt.decoding.units import SENTENCE_RULE, within_budget
-from docnmt.model.base import TranslationModel
-from docnmt.model.layers import attention_weights
-from docnmt.model.rnnsearch import RNNsearch
-from docnmt.model.transformer import DocumentTransformer
 from docnmt.text.scripts import in_word, unspaced
 
 if TYPE_CHECKING:
@@ -51,38 +44,12 @@ def align(translator: Translator, pairs: Sequence[tuple[str, str]]) -> list[Link
         chosen = [fit[place] for place in places]
         sides = ((encoded[i][0][0], encoded[i][1][0]) for i in chosen)
         batch = translator.batch([translator.pair(*both, Neighbours(), SENTENCE_RULE) for both in sides])
-        for i, weights in zip(chosen, _attention(translator.model, batch), strict=True):
+        with torch.inference_mode():
+            attention = translator.model.alignment(batch).float().cpu().numpy()
+        for i, weights in zip(chosen, attention, strict=True):
             words = (_Side(text, spans) for text, (_, spans) in zip(pairs[i], encoded[i], strict=True))
             links[i] = _link(weights[: lengths[i][1], : lengths[i][0]], *words)
     return links
-
-
-@torch.inference_mode()
-def _attention(model: TranslationModel, batch: Batch) -> list[Matrix]:
-    """For each sentence of the batch how much each target piece looks at each source piece, [longest target, longest
-    source], the end marks' last; beyond a sentence's own lengths it means nothing."""
-    if isinstance(model, RNNsearch):
-        annotations = model.encode(batch.source, batch.context)
-        segments = batch.target_in.segments
-        states = segments.pad(model.decode(batch.target_in, annotations).states)  # s_t; a_t comes from s_t-1
-        before = torch.cat([annotations.start[:, None], states[:, :-1]], dim=1)
-        weights = torch.stack([model.attend(s, annotations)[1] for s in before.unbind(dim=1)], dim=1)
-    elif isinstance(model, DocumentTransformer):
-        layer = model.decoder[-(-5 * len(model.decoder) // 6) - 1]  # of two or three the last one
-        seen: list[Tensor] = []
-
-        def after(attention: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-            seen.append(attention_weights(attention, *inputs).mean(dim=1))
-
-        handle = layer.source_attention.register_forward_hook(after)
-        try:
-            model(batch)
-        finally:
-            handle.remove()
-        (weights,) = seen
-    else:
-        weights = torch.zeros(len(batch.source.segments.lengths), 0, 0)
-    return list(weights.float().cpu().numpy())
 
 
 class _Side:

@@ -14,7 +14,8 @@ from torch import Tensor
 from docnmt.data.packing import Contexts, Packed
 from docnmt.decoding.constraints import Constraints
 from docnmt.engine.native import accelerator
-from docnmt.model.states import DecoderState, State
+from docnmt.model.base import State
+from docnmt.model.transformer import DecoderState
 
 # ---- How hypotheses of different lengths are compared, and when a search ends ----
 

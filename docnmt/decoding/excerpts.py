@@ -10,7 +10,7 @@ from docnmt.decoding.alignment import align
 from docnmt.decoding.phrases import missing
 from docnmt.document import ContextSpec, Document
 from docnmt.documents.marks import Links
-from docnmt.documents.translate import Sentence, Translated, has_words, translate_sentences
+from docnmt.documents.translate import FileSentences, Sentence, Translated, has_words, translate_sentences
 
 if TYPE_CHECKING:
     from docnmt.decoding.translator import Options, Translator
@@ -111,3 +111,10 @@ def translate_best(translator: Translator, options: Options, excerpt: Excerpt) -
     """The best translation of each sentence of an excerpt."""
     (found,) = translate_excerpts(translator, options, [excerpt])
     return [ranked[0] for ranked in found.values()]
+
+
+def translate_text(translator: Translator, options: Options, text: str, previous: Sequence[str]) -> str:
+    """Plain text: cut into sentences, translated as one document and put together again."""
+    file = FileSentences(text.encode(), "text.txt", (translator.card.source_language, translator.card.target_language))
+    found = translate_best(translator, options, whole(file.sentences, previous, file.name)) if len(file) else []
+    return file.write(iter(found)).decode()

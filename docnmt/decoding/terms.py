@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any
 
 from docnmt.base.errors import BadInput, DocnmtError
 from docnmt.base.lines import Flaw, InputFile
-from docnmt.base.report import Column, Table
 from docnmt.data.context import ContextRule
 from docnmt.decoding.alignment import Links, Span, align
 from docnmt.decoding.beam import Hypothesis
@@ -295,16 +294,5 @@ class TermCheck:
         self.found += noted["found"]
         self.unmet += [UnmetTerm(**term) for term in noted["unmet"]]
 
-    def table(self) -> Table:
-        columns = [Column(name, text=True) for name in ("document", "term", "wanted", "sentence", "translation")]
-        table = Table("Terms of the glossary that could not be met", columns)
-        for term in self.unmet:
-            table.add(term.document, term.term, term.wanted, _short(term.sentence), _short(term.translation))
-        return table
-
     def summary(self) -> str:
         return f"glossary: {self.found - len(self.unmet):,} of {self.found:,} terms met"
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 80 else f"{text[:79]}…"

@@ -18,7 +18,6 @@ from docnmt.data.context import ContextRule
 from docnmt.data.packing import pack, pack_contexts
 from docnmt.decoding.beam import Model, Start, beam_search, rule_of
 from docnmt.decoding.constraints import Constraints
-from docnmt.decoding.excerpts import translate_best, whole
 from docnmt.decoding.phrases import Phrase, Spelling, missing
 from docnmt.decoding.scoring import OFF, Scorer
 from docnmt.decoding.terms import Binding, Glossary, TermCheck
@@ -34,7 +33,6 @@ from docnmt.decoding.units import (
     with_contexts,
 )
 from docnmt.document import ContextSpec, Document
-from docnmt.documents.translate import FileSentences
 from docnmt.engine import Engine, EngineState
 from docnmt.engine.layers import has_int8
 from docnmt.engine.native import MISSING, accelerator
@@ -189,13 +187,13 @@ class Translator(Scorer):
 
         Paragraphs, lines, indentation and the marks of lists stay. All else as for `translate`.
         """
+        from docnmt.decoding.excerpts import translate_text  # what cuts text into sentences is loaded for it alone
+
         if not isinstance(text, str):
             raise DocnmtError("translate_text takes a string\n  Give a list of sentences to translate([...]).")
         _check_previous(previous)
         chosen = (options or self.options).changed(context=context, glossary=glossary, beam=beam)
-        file = FileSentences(text.encode(), "text.txt", (self.card.source_language, self.card.target_language))
-        found = translate_best(self, chosen, whole(file.sentences, previous, file.name)) if len(file) else []
-        return file.write(iter(found)).decode()
+        return translate_text(self, chosen, text, previous)
 
     def translate_documents(
         self,

@@ -30,7 +30,7 @@ from docnmt.evaluation.controls import NONE, REPEATED, TRUE, Contexts, with_cont
 from docnmt.evaluation.metrics import Floats, Ints, Mean, make_metric
 from docnmt.evaluation.probe_words import ready_made
 from docnmt.evaluation.significance import Difference, Interval, compare, interval
-from docnmt.text.words import Word, words
+from docnmt.text.scripts import Word, words
 
 Domains = Mapping[str, Sequence[int]]  # name -> numbers of documents
 WordClasses = Mapping[str, Sequence[str]]

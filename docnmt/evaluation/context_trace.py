@@ -28,7 +28,7 @@ from docnmt.model.base import TranslationModel
 from docnmt.model.context import ContextAttention, Gate
 from docnmt.model.layers import attention_weights
 from docnmt.model.transformer import DocumentTransformer
-from docnmt.text.words import Word, words
+from docnmt.text.scripts import Word, words
 
 
 @dataclass

@@ -12,7 +12,7 @@ from docnmt.base.errors import BadInput, DocnmtError
 from docnmt.base.lines import MAX_CHARACTERS, SENTENCES_PER_LINE, CorpusFiles, Flaw, InputFile, Line
 from docnmt.corpus.read import read_corpus
 from docnmt.evaluation.contrastive_items import KEPT, Item, ItemPlace, Passage
-from docnmt.text.words import letters
+from docnmt.text.scripts import letters
 
 _STRAYED = 0.05  # the share of items that may stand elsewhere than they say: more, and the texts are other ones
 _SENTENCE_END = re.compile(r"\s*<eos>\s*")

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from docnmt.base import __version__
 from docnmt.base.progress import Progress
 from docnmt.base.report import Table, columns
 from docnmt.decoding.translator import Translator
@@ -31,7 +32,6 @@ from docnmt.evaluation.contrastive import (
 from docnmt.evaluation.contrastive_items import Item, Passage, record_of
 from docnmt.evaluation.metrics import Ints, Mean
 from docnmt.evaluation.significance import Interval, compare, interval, sign_test
-from docnmt.version import __version__
 
 _FAR = 3  # distances beyond this are counted together
 _Z = 1.959964  # standard deviations to either side that hold 95 %

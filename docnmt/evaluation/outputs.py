@@ -20,7 +20,7 @@ from docnmt.base.errors import BadInput, DocnmtError
 from docnmt.base.lines import MAX_CHARACTERS, STDIN, CorpusFiles, Flaw, InputFile
 from docnmt.corpus.read import read_corpus, read_rows, scored_format
 from docnmt.corpus.rows import Row, Want
-from docnmt.text.words import letters
+from docnmt.text.scripts import letters
 
 _REMEDY = "Translate the source of these references again, or name the references that belong to it."
 _EMPTY_REMEDY = f"{_REMEDY} If empty lines are empty translations, write TSV or JSON lines."

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from docnmt.base import __version__
 from docnmt.base.errors import DocnmtError
 from docnmt.corpus.align_scores import WordAligner
 from docnmt.evaluation.metrics import Floats, Mean, Metric
@@ -15,7 +16,6 @@ from docnmt.evaluation.outputs import Output, References
 from docnmt.evaluation.probe_words import any_of, plain
 from docnmt.evaluation.scores import Measured
 from docnmt.text.scripts import UNSPACED
-from docnmt.version import __version__
 
 
 class WordClassF1(Metric):

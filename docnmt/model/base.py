@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -174,6 +174,12 @@ class TranslationModel(nn.Module):
         loss, log_p = smoothed_cross_entropy(states, weight, batch.target_out, smoothing, batch.counts, bias)
         return loss if batch.choice is None else loss + choice_loss(states, weight, batch.choice, bias), log_p
 
+    def alignment(self, batch: Batch) -> Tensor:
+        """How much each target piece attends to each source piece, [sentences, longest target,
+        longest source], the end marks' last; beyond a sentence's own lengths it means nothing.
+        Empty where it cannot be told."""
+        return torch.zeros(len(batch.source.segments.lengths), 0, 0)
+
     # ---- theta = theta_s + theta_d ----
 
     def sentence_parameters(self) -> Iterator[tuple[str, nn.Parameter]]:
@@ -202,3 +208,38 @@ class TranslationModel(nn.Module):
                 )
             own[name].copy_(value)
         return [name for name in own if name not in weights]
+
+
+# ---- The decoder one word at a time, with what it needs of the words so far kept ----
+
+
+class State(Protocol):
+    """What beam search asks of a decoder: `sentences` x `beam` hypotheses in flight, row r of sentence r // beam."""
+
+    @property
+    def words(self) -> Tensor | None:
+        """The words that have logits, [sentences, words]; None: the whole vocabulary."""
+
+    def logits(self, words: Tensor) -> Tensor:
+        """The last word of each hypothesis, [rows] -> logits of the next one, [rows, vocabulary],
+        which the next call may overwrite"""
+
+    def reorder(self, rows: Tensor) -> None:
+        """Row r continues what was row rows[r]."""
+
+    def keep(self, sentences: Tensor) -> None:
+        """Only these sentences stay in the batch; the others are finished."""
+
+
+def select(rows: Any, sentences: Tensor) -> Any:
+    """The rows of these sentences: of a tensor, of all tensors in a tuple, or as the object's own `of` has them."""
+    if rows is None or isinstance(rows, Tensor):
+        return None if rows is None else rows[sentences]
+    if hasattr(rows, "of"):
+        return rows.of(sentences)
+    return type(rows)(*(select(part, sentences) for part in rows))
+
+
+def hypotheses_of(sentences: Tensor, beam: int) -> Tensor:
+    """All hypotheses of these sentences."""
+    return (sentences[:, None] * beam + torch.arange(beam, device=sentences.device)).flatten()

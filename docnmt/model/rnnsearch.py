@@ -23,7 +23,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from docnmt.config import ContextConfig, ModelConfig
 from docnmt.data.packing import Batch, Contexts, Packed, Segments
-from docnmt.model.base import TranslationModel
+from docnmt.model.base import TranslationModel, hypotheses_of, select
 from docnmt.model.layers import Dropout, linear
 
 
@@ -126,6 +126,39 @@ class RNNsearch(TranslationModel):
     def forward(self, batch: Batch) -> Tensor:
         """t_1 ... t_J of every sentence, [target tokens, width]"""
         return self.read_out(self.decode(batch.target_in, self.encode(batch.source, batch.context)))
+
+    def alignment(self, batch: Batch) -> Tensor:
+        """a_t, which the model learns to align with"""
+        annotations = self.encode(batch.source, batch.context)
+        states = batch.target_in.segments.pad(self.decode(batch.target_in, annotations).states)  # s_t; a_t needs s_t-1
+        before = torch.cat([annotations.start[:, None], states[:, :-1]], dim=1)
+        return torch.stack([self.attend(s, annotations)[1] for s in before.unbind(dim=1)], dim=1)
+
+
+class RecurrentState:
+    """RNNsearch's: s_t of every hypothesis."""
+
+    words: Tensor | None = None
+
+    def __init__(self, model: RNNsearch, annotations: Annotations, beam: int):
+        self.model, self.annotations, self.beam = model, annotations, beam
+        self.s = annotations.start.repeat_interleave(beam, dim=0)  # [rows, width]
+
+    def logits(self, words: Tensor) -> Tensor:
+        return self.model.logits(self.advance(words), words, self.annotations.remembered)
+
+    def advance(self, words: Tensor) -> Recurrent:
+        """The last word of each hypothesis, [rows] -> what `model.decode` has for the next one"""
+        e = self.model.embed(self.model.target_embedding, words)
+        self.s, c = self.model.step(self.s, self.model.read(e), self.annotations)
+        return Recurrent(e, self.s, c)
+
+    def reorder(self, rows: Tensor) -> None:
+        self.s = self.s[rows]
+
+    def keep(self, sentences: Tensor) -> None:
+        self.reorder(hypotheses_of(sentences, self.beam))
+        self.annotations = select(self.annotations, sentences)
 
 
 class _Energies(torch.autograd.Function):

@@ -14,11 +14,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from docnmt.config import ContextConfig, ModelConfig
 from docnmt.data.packing import Batch, Contexts, History, Packed, Segments
-from docnmt.model.base import TranslationModel
+from docnmt.model.base import TranslationModel, hypotheses_of, select
 from docnmt.model.context import (
     ContextAttention,
     ContextEmbeddings,
@@ -26,7 +27,17 @@ from docnmt.model.context import (
     ContextLSTM,
     EncodedSentences,
 )
-from docnmt.model.layers import CrossAttention, Dropout, Embedding, FeedForward, Residual, SelfAttention
+from docnmt.model.layers import (
+    CrossAttention,
+    Dropout,
+    Embedding,
+    FeedForward,
+    Residual,
+    SelfAttention,
+    attention_weights,
+    join_heads,
+    split_heads,
+)
 
 
 class Memory(NamedTuple):
@@ -194,3 +205,102 @@ class DocumentTransformer(TranslationModel):
     def forward(self, batch: Batch) -> Tensor:
         """T^(N_t), [target tokens, width]"""
         return self.decode(batch.target_in, self.encode(batch.source, batch.context)).states
+
+    def alignment(self, batch: Batch) -> Tensor:
+        # Of the layers those near the top know it best, last but one of six (Garg et al., 2019);
+        # of two or three the last one.
+        layer = self.decoder[-(-5 * len(self.decoder) // 6) - 1]
+        seen: list[Tensor] = []
+
+        def after(attention: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+            seen.append(attention_weights(attention, *inputs).mean(dim=1))
+
+        handle = layer.source_attention.register_forward_hook(after)
+        try:
+            self(batch)
+        finally:
+            handle.remove()
+        return seen[0]
+
+
+# ---- one word at a time, with the keys and values of the words so far kept ----
+
+
+class Attended(NamedTuple):
+    """Keys and values of a memory for one layer, one row a sentence."""
+
+    key: Tensor  # [sentences, heads, longest, width / heads]
+    value: Tensor
+    mask: Tensor | None  # [sentences, 1, 1, longest], True = may attend
+
+    @classmethod
+    def to(cls, attention: CrossAttention, states: Tensor, segments: Segments) -> Attended:
+        return cls(*attention.memory(states, segments), segments.attention_mask)
+
+
+class DecoderState:
+    """The Transformer's. `remembered`: what a system keeps of the sentences before."""
+
+    words: Tensor | None = None
+
+    def __init__(self, model: DocumentTransformer, memory: Memory, beam: int):
+        self.model, self.beam, self.remembered = model, beam, memory.remembered
+        self.step = 0
+        self.sources = [Attended.to(layer.source_attention, memory.states, memory.segments) for layer in model.decoder]
+        self.contexts: list[Attended | None] = [None] * len(model.decoder)
+        if memory.context is not None and memory.context_segments is not None:
+            for n, layer in enumerate(model.decoder):
+                if layer.context is not None:
+                    attention = layer.context.attention
+                    self.contexts[n] = Attended.to(attention, memory.context, memory.context_segments)
+        # keys and values of the words so far, for each layer [rows, heads, step, width / heads]
+        config = model.model_config
+        rows = memory.segments.count * beam
+        none = memory.states.new_empty(rows, config.heads, 0, config.width // config.heads)
+        self.keys, self.values = [none] * len(model.decoder), [none] * len(model.decoder)
+
+    def logits(self, words: Tensor) -> Tensor:
+        return self.model.logits(self.advance(words), words, self.remembered)
+
+    def advance(self, words: Tensor) -> Decoded:
+        """The last word of each hypothesis, [rows] -> what `model.decode` has for the next one"""
+        model = self.model
+        t = model.target_embedding.at(words, self.step)
+        for n, layer in enumerate(model.decoder):
+            e = layer.after_attention(t, self._attend_to_words(n, t))
+            context = self.contexts[n]
+            if layer.context is not None and context is not None:
+                e = layer.context.connection(e, self._attend(layer.context.attention, e, context))
+            attended = self._attend(layer.source_attention, e, self.sources[n])
+            t = layer.finish(e, attended)
+        self.step += 1
+        if self.remembered is None:
+            return Decoded(t, attended)
+        # The hypotheses of a sentence, as if they were its words.
+        hypotheses = Segments(torch.full((len(t) // self.beam,), self.beam, device=t.device))
+        return model.recall(Decoded(t, attended), hypotheses, self.remembered)
+
+    def _attend_to_words(self, n: int, t: Tensor) -> Tensor:
+        attention = self.model.decoder[n].attention
+        parts = attention.query_key_value(t)[:, None].chunk(3, dim=-1)  # 3 x [rows, 1, width]
+        query, key, value = (split_heads(part, attention.heads) for part in parts)
+        self.keys[n] = key = torch.cat([self.keys[n], key], dim=2)
+        self.values[n] = value = torch.cat([self.values[n], value], dim=2)
+        heads = F.scaled_dot_product_attention(query, key, value)  # [rows, heads, 1, width / heads]
+        return attention.output(join_heads(heads)[:, 0])
+
+    def _attend(self, attention: CrossAttention, x: Tensor, memory: Attended) -> Tensor:
+        # The hypotheses of a sentence stand side by side as if they were positions of one query.
+        query = split_heads(attention.query(x).unflatten(0, (-1, self.beam)), attention.heads)
+        heads = F.scaled_dot_product_attention(query, memory.key, memory.value, attn_mask=memory.mask)
+        return attention.output(join_heads(heads).flatten(0, 1))
+
+    def reorder(self, rows: Tensor) -> None:
+        for n in range(len(self.keys)):
+            self.keys[n], self.values[n] = self.keys[n][rows], self.values[n][rows]
+
+    def keep(self, sentences: Tensor) -> None:
+        self.reorder(hypotheses_of(sentences, self.beam))
+        self.sources = [select(attended, sentences) for attended in self.sources]
+        self.contexts = [select(attended, sentences) for attended in self.contexts]
+        self.remembered = select(self.remembered, sentences)

@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from docnmt.base import __version__
 from docnmt.decoding.excerpts import Excerpt, translate_best, whole
 from docnmt.decoding.files import in_blocks, languages_of
 from docnmt.decoding.translator import Translator
@@ -39,7 +40,6 @@ from docnmt.serving.requests import (
 from docnmt.serving.uploads import Downloads, FewFiles, encoding_told
 from docnmt.serving.web import Keys, Settings
 from docnmt.serving.worker import ModelInfo
-from docnmt.version import __version__
 
 T = TypeVar("T")
 SHORT = 2_000  # characters; longer texts are cut and joined in a thread, as they would keep other requests waiting

@@ -14,7 +14,7 @@ from docnmt.document import NO_CONTEXT, ParallelDocument, context_positions
 from docnmt.evaluation.context_gain import check_has_context, encode
 from docnmt.evaluation.context_trace import attention_by_word, traced
 from docnmt.evaluation.controls import NONE, TRUE, Contexts
-from docnmt.text.words import Word
+from docnmt.text.scripts import Word
 
 
 def explain(translator: Translator, source: Sequence[str], target: Sequence[str], position: int) -> dict[str, Any]:

@@ -35,10 +35,9 @@ from docnmt.data.context import MemoryRule
 from docnmt.data.packing import Batch, Contexts, History, Packed
 from docnmt.data.store import TokenStore
 from docnmt.data.subwords import Subwords
-from docnmt.model.base import SLICE, TranslationModel
+from docnmt.model.base import SLICE, TranslationModel, select
 from docnmt.model.layers import linear
-from docnmt.model.rnnsearch import RNNsearch
-from docnmt.model.states import RecurrentState, select
+from docnmt.model.rnnsearch import RecurrentState, RNNsearch
 from docnmt.model.transformer import DocumentTransformer
 from docnmt.systems.interface import System
 from docnmt.systems.topics import Topics

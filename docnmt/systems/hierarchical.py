@@ -28,8 +28,7 @@ from docnmt.config import ContextConfig, ModelConfig
 from docnmt.data.context import HistoryRule
 from docnmt.data.packing import Contexts, History, Packed, Segments
 from docnmt.model.layers import linear
-from docnmt.model.rnnsearch import Annotations, RNNsearch, gru, matrix, run_gru
-from docnmt.model.states import RecurrentState
+from docnmt.model.rnnsearch import Annotations, RecurrentState, RNNsearch, gru, matrix, run_gru
 from docnmt.systems.interface import System
 
 

@@ -10,10 +10,9 @@ from docnmt.config import ContextConfig, ModelConfig
 from docnmt.data.context import ContextRule, HistoryRule
 from docnmt.data.store import TokenStore
 from docnmt.data.subwords import Subwords
-from docnmt.model.base import TranslationModel
-from docnmt.model.rnnsearch import RNNsearch
-from docnmt.model.states import DecoderState, RecurrentState, State
-from docnmt.model.transformer import DocumentTransformer
+from docnmt.model.base import State, TranslationModel
+from docnmt.model.rnnsearch import RecurrentState, RNNsearch
+from docnmt.model.transformer import DecoderState, DocumentTransformer
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,11 @@ import pytest
 from safetensors.torch import load_file
 
 import docnmt.decoding.translator as translating
+from docnmt.base import __version__
 from docnmt.decoding.beam import Hypothesis
 from docnmt.decoding.translator import load
 from docnmt.document import Document
 from docnmt.recipes import OWN, load_recipe
-from docnmt.version import __version__
 from tests.builders import replace_weights
 from tests.system.conftest import Result, Tiny, command, environment, first_documents, metrics
 

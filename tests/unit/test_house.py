@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 import docnmt
+from tools.size import WALKS, loaded
 
 PACKAGE = Path(docnmt.__file__).parent
 ORDER = [
-    "version",
     "base",
     "text",
     "document",
@@ -110,3 +110,8 @@ def test_a_row_is_defined_once():
         and node.name == "Row"
     ]
     assert defined == ["docnmt.corpus.rows.Row"]
+
+
+@pytest.mark.parametrize("walk", WALKS)
+def test_what_is_not_needed_is_not_loaded(walk: str):
+    assert loaded(WALKS[walk][0]) <= WALKS[walk][1]

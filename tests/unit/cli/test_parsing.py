@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from docnmt.cli import parsed
+from docnmt.cli import VERBS, parsed, parser
 
 
 @pytest.mark.parametrize(
@@ -26,3 +28,18 @@ def test_what_no_verb_knows_is_refused(words, unknown, capsys):
     with pytest.raises(SystemExit):
         parsed(words)
     assert f"unrecognized arguments: {unknown}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", [name for names in VERBS.values() for name in names])
+def test_a_verb_is_read_without_the_others(name, capsys):
+    helps = []
+    for root in (parser(name), parser()):
+        with pytest.raises(SystemExit):
+            root.parse_args([name, "--help"])
+        helps.append(capsys.readouterr().out)
+    assert helps[0] == helps[1]
+
+
+def test_no_verb_is_missing():
+    named = [name for names in VERBS.values() for name in names]
+    assert re.findall(r"^    ([a-z-]+)\b", parser().format_help(), re.M) == named

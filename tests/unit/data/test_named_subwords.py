@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from docnmt.base.errors import DocnmtError
 from docnmt.data.subwords import NamedSubwords, Subwords, Vocabulary
-from docnmt.text.words import normalise
+from docnmt.text.scripts import normalise
 from tests.builders import lines
 from tests.marian_folders import joint_vocabulary, sentencepiece_model
 

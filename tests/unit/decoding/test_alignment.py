@@ -12,11 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from docnmt.config import ContextConfig, DecodingConfig, ModelConfig
-from docnmt.decoding.alignment import _attention, _words, align
+from docnmt.decoding.alignment import _words, align
 from docnmt.decoding.translator import Translator
-from docnmt.model.base import TranslationModel
+from docnmt.model.base import TranslationModel, select
 from docnmt.model.rnnsearch import RNNsearch
-from docnmt.model.states import select
 from docnmt.model_folder import LoadedModel, ModelCard
 from tests.builders import lines, loaded_model, make_model, random_batch, shake, subwords
 
@@ -151,7 +150,8 @@ def test_attention_of_a_recurrent_model_is_that_of_each_step():
     torch.manual_seed(0)
     model = shake(RNNsearch(ModelConfig(kind="rnnsearch", width=16), ContextConfig(kind="none"), 23, 19)).eval()
     batch = random_batch(4, context=False)
-    found = _attention(model, batch)
+    with torch.no_grad():
+        found = model.alignment(batch).numpy()
     ends = np.cumsum([0, *batch.target_in.segments.lengths.tolist()])
     with torch.no_grad():
         annotations = model.encode(batch.source)

@@ -21,7 +21,7 @@ from docnmt.engine import Engine, EngineState
 from docnmt.engine.kv_cache import ROOM, STEPS
 from docnmt.engine.layers import QuantizedRows, has_int8
 from docnmt.engine.native import accelerator, dequantize
-from docnmt.model.states import DecoderState
+from docnmt.model.transformer import DecoderState
 from tests.builders import (
     BOS,
     CONNECTIONS,

@@ -19,8 +19,7 @@ from docnmt.engine.layers import QuantizedRows, has_int8
 from docnmt.engine.native import accelerator
 from docnmt.model.base import smoothed_cross_entropy
 from docnmt.model.layers import FeedForward, Residual, sinusoids
-from docnmt.model.states import DecoderState
-from docnmt.model.transformer import DocumentTransformer
+from docnmt.model.transformer import DecoderState, DocumentTransformer
 from docnmt.model_folder import ModelCard, load_model, save_model, weights_of
 from tests.builders import (
     BOS,

@@ -20,7 +20,7 @@ from docnmt.engine.native import accelerator
 from docnmt.evaluation.context_gain import context_gain
 from docnmt.evaluation.context_trace import attention_by_word, gate_by_layer, traced
 from docnmt.model.context import is_document_parameter
-from docnmt.model.states import DecoderState
+from docnmt.model.transformer import DecoderState
 from docnmt.model_folder import load_model, save_model, weights_of
 from docnmt.systems import system_of
 from tests.builders import (

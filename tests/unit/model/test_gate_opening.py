@@ -8,7 +8,7 @@ import torch
 from docnmt.base.errors import DocnmtError
 from docnmt.config import ContextConfig
 from docnmt.engine import Engine, EngineState
-from docnmt.model.states import DecoderState
+from docnmt.model.transformer import DecoderState
 from tests.builders import STARTS, TARGET_WORDS, make_model, random_batch
 
 

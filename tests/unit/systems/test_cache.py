@@ -11,7 +11,7 @@ from docnmt.data.context import Before
 from docnmt.data.packing import Batch, make_batch, pack_contexts
 from docnmt.data.store import write_store
 from docnmt.document import ParallelDocument
-from docnmt.model.states import DecoderState
+from docnmt.model.transformer import DecoderState
 from docnmt.systems import cache as cache_module
 from docnmt.systems.cache import CacheTransformer
 from tests.builders import (

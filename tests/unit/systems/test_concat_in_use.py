@@ -21,7 +21,7 @@ from docnmt.evaluation.contrastive_items import Item
 from docnmt.evaluation.contrastive_report import notes
 from docnmt.evaluation.controls import NONE, REPEATED, SHUFFLED, TRUE, shuffled
 from docnmt.evaluation.test_sets import TestSet
-from docnmt.model.states import DecoderState
+from docnmt.model.transformer import DecoderState
 from docnmt.training.parallel import Group
 from docnmt.training.validation import Validator
 from tests.builders import (

@@ -12,7 +12,7 @@ from docnmt.config import ContextConfig
 from docnmt.data.context import Before, HistoryRule
 from docnmt.data.packing import make_batch, pack, pack_contexts
 from docnmt.decoding.beam import beam_search
-from docnmt.model.states import RecurrentState
+from docnmt.model.rnnsearch import RecurrentState
 from docnmt.systems import system_of
 from docnmt.systems.hierarchical import HierarchicalRNNsearch
 from tests.builders import (

@@ -10,8 +10,7 @@ from docnmt.base.errors import DocnmtError
 from docnmt.config import ContextConfig, ModelConfig
 from docnmt.data.packing import Batch, make_batch, pack
 from docnmt.decoding.beam import beam_search
-from docnmt.model.rnnsearch import RNNsearch, _Energies, gru_step
-from docnmt.model.states import RecurrentState
+from docnmt.model.rnnsearch import RecurrentState, RNNsearch, _Energies, gru_step
 from docnmt.systems import system_of
 from tests.builders import (
     BOS,

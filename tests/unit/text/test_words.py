@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docnmt.text.words import words
+from docnmt.text.scripts import words
 from tests.builders import lines, subwords
 
 
