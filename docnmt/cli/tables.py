@@ -10,9 +10,9 @@ from docnmt.base.errors import DocnmtError
 from docnmt.cli.options import (
     Verbs,
     add_cluster,
-    add_json,
     add_recipe,
     add_set,
+    add_tables,
     check_cluster,
     check_outputs,
     recipe_of,
@@ -52,9 +52,7 @@ def add(verbs: Verbs) -> None:
     tables.add_argument("--status", action="store_true", help="show how far each run is and who trains it, on disk")
     add_cluster(tables, "run")
     add_set(tables)
-    add_json(tables)
-    tables.add_argument("--markdown", default="", metavar="FILE")
-    tables.add_argument("--latex", default="", metavar="FILE")
+    add_tables(tables)
     tables.add_argument("--html", default="", metavar="FILE", help="a report with plots")
     tables.set_defaults(run=run_tables)
 
@@ -62,8 +60,9 @@ def add(verbs: Verbs) -> None:
 def run_tables(options: argparse.Namespace) -> None:
     from rich.console import Console
 
-    from docnmt.base.files import write_atomically, write_json
+    from docnmt.base.files import write_json
     from docnmt.base.progress import Progress
+    from docnmt.base.report import write_tables
     from docnmt.experiments import job
     from docnmt.model_folder import set_threads
 
@@ -111,13 +110,7 @@ def run_tables(options: argparse.Namespace) -> None:
         console.print()
         table.print(console)
         tables.append(table)
-    for path, texts in (
-        (options.markdown, [table.markdown() for table in tables]),
-        (options.latex, [table.latex() for table in tables]),
-    ):
-        if path:
-            with write_atomically(Path(path)) as file:
-                file.write("\n".join(texts))
+    write_tables(tables, options.markdown, options.latex)
     if options.json:
         write_json(options.json, [table.as_dict() for table in tables])
     if options.html:

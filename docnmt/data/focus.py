@@ -14,7 +14,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from docnmt.base.errors import DocnmtError
+from docnmt.config import DocumentStepConfig
+from docnmt.data.context import ContextRule
 from docnmt.data.packing import Choice
+from docnmt.data.store import TokenStore
 from docnmt.data.subwords import Subwords
 
 
@@ -190,3 +194,38 @@ def _middle(sentence: Sequence[int], begins: Sequence[bool]) -> int:
     """The beginning of a word nearest to the middle; 0 if a half would be too short."""
     places = [i for i in range(SHORTEST, len(sentence) - SHORTEST + 1) if begins[sentence[i]]]
     return min(places, key=lambda place: abs(2 * place - len(sentence)), default=0)
+
+
+# ---- Those that a recipe asks for ----
+
+
+class Lessons(NamedTuple):
+    focus: Focus | None = None
+    word_dropout: WordDropout | None = None
+    choices: Choices | None = None
+    split_pairs: SplitPairs | None = None
+
+    @classmethod
+    def of(
+        cls,
+        step: DocumentStepConfig,
+        source: Subwords,
+        target: Subwords,
+        documents: TokenStore,
+        rule: ContextRule | None,
+    ) -> Lessons:
+        """`documents`: those of the training; `rule`: what the model sees of them."""
+        if step.split_pairs and rule is not None and rule.spec.following:
+            raise DocnmtError(
+                "document.split_pairs makes context before a sentence only, but this model also reads sentences after "
+                "it\n  Set context.following = 0, or leave split_pairs out."
+            )
+        counts = None
+        if step.choices and step.choice_balance:
+            counts = np.bincount(documents.tokens["target"], minlength=len(target))
+        return cls(
+            Focus(step.focus, step.focus_weight, step.focus_only, target) if step.focus else None,
+            WordDropout(step.word_dropout, step.word_dropout_of, source) if step.word_dropout else None,
+            Choices(step.choices, step.choice_weight, target, counts) if step.choices else None,
+            SplitPairs(step.split_pairs, source, target) if step.split_pairs and rule is not None else None,
+        )

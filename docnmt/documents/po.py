@@ -11,6 +11,7 @@ from itertools import islice
 from docnmt.base.errors import DocnmtError
 from docnmt.documents.messages import message
 from docnmt.documents.segment import Change, Place, Segment, SplicedFile
+from docnmt.documents.text import filled
 from docnmt.documents.xliff import check_language
 from docnmt.text.scripts import CJK, CJK_PUNCTUATION, columns
 
@@ -236,20 +237,9 @@ def literal(text: str, room: int, wrap: bool, newline: str) -> str:
     if len(lines) == 1 and (not wrap or columns(lines[0]) <= room):
         return lines[0]
     if wrap:
-        lines = [f'"{part}"' for line in lines for part in _wrapped(line[1:-1], WIDTH - 2)]
+        room = WIDTH - len('""')
+        lines = [f'"{part}"' for line in lines for part in filled(_PIECE.findall(line[1:-1]), room, room)]
     return newline.join(['""', *lines])
-
-
-def _wrapped(line: str, width: int) -> Iterator[str]:
-    part, used = "", 0
-    for word in _PIECE.findall(line):
-        wide = columns(word)
-        if part and used + wide > width:
-            yield part
-            part, used = "", 0
-        part += word
-        used += wide
-    yield part
 
 
 # ---- catalogues as documents ----

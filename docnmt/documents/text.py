@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -119,19 +119,24 @@ def _has_room(line: _Line, following: _Line, width: int) -> bool:
 
 
 def wrap(text: str, first: int, width: int) -> list[str]:
-    """Lines of at most this width, the first of another; a word that is too long gets a line of its own."""
+    """Lines of at most this width, the first of another."""
+    return [line.rstrip() for line in filled(_pieces(text), max(1, first), max(1, width))]
+
+
+def filled(pieces: Iterable[str], first: int, width: int) -> list[str]:
+    """Lines of pieces, which may be broken before any that is no space; one that is too long gets a line of its own."""
     lines: list[str] = []
-    line, used, limit = "", 0, max(1, first)
-    for piece in _pieces(text):
+    line, used, limit = "", 0, first
+    for piece in pieces:
         if piece.isspace():
             line, used = line + piece, used + len(piece)
             continue
         needed = columns(piece)
         if used + needed > limit and line.strip():
-            lines.append(line.rstrip())
-            line, used, limit = "", 0, max(1, width)
+            lines.append(line)
+            line, used, limit = "", 0, width
         line, used = line + piece, used + needed
-    return [*lines, line.rstrip()]
+    return [*lines, line]
 
 
 def _pieces(text: str) -> Iterator[str]:

@@ -118,7 +118,7 @@ class FileSentences:
         self.name, self.languages = name, languages
         self.recoded = recoded(data, name, languages[0], encoding)
         self.encoding = self.recoded.encoding
-        self.file: FileText = _read(self.recoded.utf8, name, languages)
+        self.file: FileText = read_document(self.recoded.utf8, name, languages)
         self.sentences: list[Sentence] = []
         self.counts = array("q")  # of the sentences in each segment
         room = Room(sum(len(segment.text) for segment in self.file.segments), name)
@@ -143,18 +143,6 @@ class FileSentences:
             pieces = [(next(source), next(translations)) for _ in range(count)]
             segments.append(joined(segment, pieces, self.languages))
         return self.recoded.written(self.file.write(segments))
-
-
-def _read(data: bytes, name: str, languages: tuple[str, str]) -> FileText:
-    try:
-        return read_document(data, name, languages)
-    except (DocnmtError, OSError):
-        raise
-    except Exception as error:  # files can be broken in ways nobody thought of
-        raise DocnmtError(
-            f"{name}: cannot be read ({type(error).__name__}: {error})\n"
-            "  It may be damaged: open it in the program that made it and save it again."
-        ) from error
 
 
 def has_words(text: str) -> bool:

@@ -26,7 +26,7 @@ from docnmt.data.prepare import Prepared, prepare, prepared_stores
 from docnmt.evaluation.contrastive_items import Item
 from docnmt.evaluation.contrastive_layouts import read_set
 from docnmt.experiments.runs import Run, RunStatus, RunStore, all_needed, status_table, train_here
-from docnmt.experiments.scores import Parts, Scoreboard, Translations, metric_of, parts_of
+from docnmt.experiments.scores import Scoreboard, Subsets, Translations, metric_of, parts_of
 from docnmt.experiments.tables import TABLES, PaperTable, Row, Systems, all_systems, make_table, needed_by
 from docnmt.experiments.timing import Estimates, Range, Shape
 from docnmt.model_folder import choose_device
@@ -178,7 +178,7 @@ class Lab:
     prepared: Prepared
     store: RunStore
     scoreboard: Scoreboard
-    parts: Parts
+    parts: Subsets
     questions: Sequence[Item]
     progress: Progress
 

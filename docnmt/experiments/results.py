@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from docnmt.base.errors import DocnmtError
 from docnmt.base.report import Column, Table
 from docnmt.decoding.translator import Translator, load
 from docnmt.evaluation.comparison import few_note
-from docnmt.evaluation.contrastive import judge, sees_translations
+from docnmt.evaluation.contrastive import judge, sees_translations, with_shuffled_contexts
 from docnmt.evaluation.contrastive_items import Item
 from docnmt.evaluation.contrastive_report import groups
 from docnmt.evaluation.scores import signature_notes
@@ -20,7 +18,7 @@ from docnmt.experiments import job
 from docnmt.experiments.job import Lab, Pair
 from docnmt.experiments.report import examples_table, find_examples
 from docnmt.experiments.runs import Run
-from docnmt.experiments.scores import Part, Parts, Score, Scoreboard, gain_word
+from docnmt.experiments.scores import Score, Scoreboard, Subset, Subsets, gain_word
 from docnmt.experiments.tables import EFFICIENCY, OURS_NOTE, PaperTable, Row, all_systems
 from docnmt.experiments.timing import Speed, measure, setting
 
@@ -59,7 +57,7 @@ _STARTS = {
 }
 
 
-def filled_in(table: PaperTable, parts: Parts, scoreboard: Scoreboard) -> Table:
+def filled_in(table: PaperTable, parts: Subsets, scoreboard: Scoreboard) -> Table:
     """A paper's table with our figures and, beside them, the paper's."""
     columns = (parts.dev,) if table.on_dev else (parts.dev, *parts.tests)
     judged = parts.dev if table.on_dev else parts.whole
@@ -92,7 +90,7 @@ def filled_in(table: PaperTable, parts: Parts, scoreboard: Scoreboard) -> Table:
     return result
 
 
-def _notes(table: PaperTable, judged: Part, scoreboard: Scoreboard) -> list[str]:
+def _notes(table: PaperTable, judged: Subset, scoreboard: Scoreboard) -> list[str]:
     seeds = max(len(row.runs) for row in table.rows)
     recipe, test = table.baseline[0].recipe, judged.test
     notes = [
@@ -134,7 +132,7 @@ def _notes(table: PaperTable, judged: Part, scoreboard: Scoreboard) -> list[str]
 # ---- any two rows beside each other ----
 
 
-def pairs_table(pairs: Sequence[Pair], parts: Parts, scoreboard: Scoreboard) -> Table:
+def pairs_table(pairs: Sequence[Pair], parts: Subsets, scoreboard: Scoreboard) -> Table:
     """How much they differ on each set, and whether that could be chance."""
     texts = [Column(name, text=True) for name in ("row", "against", "set")]
     figures = [Column(name) for name in (scoreboard.metric.name, "the other's", "difference", "95 %", "p")]
@@ -212,29 +210,6 @@ class Measured:
     sees_translations: bool
 
 
-def with_foreign_contexts(items: Sequence[Item], seed: int) -> list[Item]:
-    """Each item with the context of one from another document, with as many sentences before it if possible."""
-    generator, found = random.Random(seed), []
-    for item in items:
-        other = _from_another_document(item, items, generator)
-        first = max(0, len(other.previous) - len(item.previous))
-        sides = other.previous[first:], other.previous_target[first:]
-        found.append(replace(item, previous=sides[0], previous_target=sides[1], following=other.following))
-    return found
-
-
-def _from_another_document(item: Item, items: Sequence[Item], generator: random.Random) -> Item:
-    drawn = generator.choices(items, k=50)  # some: large sets have many thousands
-    others = [other for other in drawn if other.document != item.document]
-    others = others or [other for other in items if other.document != item.document]
-    if not others:
-        raise DocnmtError(
-            f"document {item.document}: the contrastive set has no other to take wrong contexts from\n"
-            "  Use a set of two documents or more."
-        )
-    return max(others, key=lambda other: min(len(other.previous), len(item.previous)))
-
-
 def _systems(lab: Lab) -> Table:
     board, whole, rows = lab.scoreboard, lab.parts.whole, all_systems(lab.experiment.systems)
     measured = _measured(lab, rows)
@@ -266,7 +241,7 @@ def _systems(lab: Lab) -> Table:
 
 def _measured(lab: Lab, rows: Sequence[Row]) -> list[Measured]:
     recipe, items = lab.experiment.recipe, lab.questions
-    foreign = with_foreign_contexts(items, recipe.seed) if items else []
+    foreign = with_shuffled_contexts(items, recipe.seed) if items else []
     looked_at = []
     for row in lab.progress.track(rows, "judge systems", total=len(rows), unit="systems"):
         translator = load(lab.store.model(row.runs[0]), recipe.hardware.device)

@@ -86,7 +86,7 @@ ALL = "All"
 
 
 @dataclass(frozen=True)
-class Part:
+class Subset:
     """What a column of a table stands for: a set, or some of its documents."""
 
     title: str
@@ -95,12 +95,12 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Parts:
+class Subsets:
     """The columns of a recipe's tables."""
 
-    dev: Part
-    tests: tuple[Part, ...]  # each test set, all of them as one, then their domains
-    whole: Part  # all test documents
+    dev: Subset
+    tests: tuple[Subset, ...]  # each test set, all of them as one, then their domains
+    whole: Subset  # all test documents
 
 
 def gain_word(metric: Metric) -> str:
@@ -112,20 +112,20 @@ def metric_of(recipe: Recipe) -> Metric:
     return make_metric(config.metric, language=recipe.data.target_language, tokenized=config.tokenized)
 
 
-def parts_of(recipe: Recipe) -> Parts:
+def parts_of(recipe: Recipe) -> Subsets:
     for role in ("dev", "test"):
         if not getattr(recipe.data, role):
             raise DocnmtError(f"the recipe names no {role} documents\n  Set data.{role}.")
     named = recipe.data.dev[0].name if len(recipe.data.dev) == 1 else ""
     dev = joined(named or "Dev", [read_test_set(files, recipe) for files in recipe.data.dev])
     sets = [read_test_set(files, recipe) for files in recipe.data.test]
-    whole = Part(ALL, joined(ALL, sets)) if len(sets) > 1 else Part("Test", sets[0])
+    whole = Subset(ALL, joined(ALL, sets)) if len(sets) > 1 else Subset("Test", sets[0])
     singles, first = [], 0
     for each in sets if len(sets) > 1 else []:
         end = first + len(each.documents)
-        singles.append(Part(each.title, whole.test, frozenset(range(first, end))))
+        singles.append(Subset(each.title, whole.test, frozenset(range(first, end))))
         first = end
-    parts = Parts(Part(dev.title, dev), (*singles, whole, *_domains(recipe, whole.test)), whole)
+    parts = Subsets(Subset(dev.title, dev), (*singles, whole, *_domains(recipe, whole.test)), whole)
     _check(parts)
     if not recipe.evaluation.tokenized:
         references = {part.title: part.test.references[0] for part in (parts.dev, parts.whole)}
@@ -133,7 +133,7 @@ def parts_of(recipe: Recipe) -> Parts:
     return parts
 
 
-def _check(parts: Parts) -> None:
+def _check(parts: Subsets) -> None:
     """Finds now what would stop the tables after hours of training."""
     titles = [*(part.title for part in (parts.dev, *parts.tests)), "95 %", "p"]
     for title in titles:
@@ -149,11 +149,11 @@ def _check(parts: Parts) -> None:
             )
 
 
-def _domains(recipe: Recipe, whole: TestSet) -> list[Part]:
+def _domains(recipe: Recipe, whole: TestSet) -> list[Subset]:
     if not recipe.evaluation.domains:
         return []
     domains = by_domain([document.id for document in whole.documents], recipe.evaluation.domains)
-    return [Part(name, whole, frozenset(chosen)) for name, chosen in domains.items() if name != OTHER]
+    return [Subset(name, whole, frozenset(chosen)) for name, chosen in domains.items() if name != OTHER]
 
 
 # ---- scores: over seeds, and against a baseline ----
@@ -177,10 +177,10 @@ class Scoreboard:
     metric: Metric
     _statistics: dict[tuple[Path, str, str, str], tuple[NDArray, NDArray]] = field(default_factory=dict)
 
-    def score(self, runs: Sequence[Run], part: Part, contexts: str = "") -> Score:
+    def score(self, runs: Sequence[Run], part: Subset, contexts: str = "") -> Score:
         return Score(tuple(self.metric.score(self.rows(run, part, contexts)[0].sum(axis=0)) for run in runs))
 
-    def difference(self, baseline: Sequence[Run], runs: Sequence[Run], part: Part) -> Difference:
+    def difference(self, baseline: Sequence[Run], runs: Sequence[Run], part: Subset) -> Difference:
         """Of all seeds together: a document is drawn with what each seed made of it."""
         ours, theirs = ([self.rows(run, part) for run in side] for side in (runs, baseline))
         documents = np.concatenate([found for _, found in ours])
@@ -190,7 +190,7 @@ class Scoreboard:
     def texts(self, run: Run, test: TestSet, contexts: str = "") -> list[str]:
         return self.translations.of(self.store.model(run), test, contexts or as_trained(run))
 
-    def rows(self, run: Run, part: Part, contexts: str = "") -> tuple[NDArray, NDArray]:
+    def rows(self, run: Run, part: Subset, contexts: str = "") -> tuple[NDArray, NDArray]:
         """The metric's statistics, and the document of each of their rows; by default with contexts as in training."""
         contexts = contexts or as_trained(run)
         wanted = (self.store.model(run), part.test.key, part.test.reference_key, contexts)

@@ -12,7 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from docnmt.base.errors import DocnmtError
@@ -21,8 +20,8 @@ from docnmt.base.progress import Progress
 from docnmt.config import DecodingConfig, DocumentStepConfig, Recipe
 from docnmt.data.batches import Examples, Stream
 from docnmt.data.context import ContextRule
-from docnmt.data.focus import Choices, Focus, SplitPairs, WordDropout
-from docnmt.data.prepare import Prepared, prepare
+from docnmt.data.focus import Lessons
+from docnmt.data.prepare import prepare
 from docnmt.data.store import TokenStore
 from docnmt.data.subwords import BOS, EOS
 from docnmt.document import NO_CONTEXT
@@ -210,20 +209,11 @@ def _train_and_save(
     loaded = LoadedModel(model, card, prepared.source, prepared.target)
     own = card.rule(prepared.source, None, prepared.target) if card.context.active else None
     rule, foreign = _contexts(recipe, step, own)
-    lessons = recipe.document if step == "document" else DocumentStepConfig()  # none of them by default
-    focus = _focus(lessons, prepared)
+    chosen = recipe.document if step == "document" else DocumentStepConfig()  # no lesson by default
+    lessons = Lessons.of(chosen, prepared.source, prepared.target, prepared.documents, rule)
+    focus = lessons.focus
     counted = Examples(stores, prepared.source, prepared.target, _filling(recipe, step, own), focus=focus)
-    examples = Examples(
-        stores,
-        prepared.source,
-        prepared.target,
-        rule,
-        foreign,
-        focus,
-        _word_dropout(lessons, prepared),
-        _choices(lessons, prepared),
-        _split_pairs(lessons, prepared, rule),
-    )
+    examples = Examples(stores, prepared.source, prepared.target, rule, foreign, *lessons)
     stream = Stream(counted, getattr(recipe, step).batch_tokens, recipe.seed)
 
     def settings(update: int) -> dict[str, Any]:
@@ -269,34 +259,6 @@ def _filling(recipe: Recipe, step: str, own: ContextRule | None) -> ContextRule 
     if own is None or step != "document" or recipe.document.batches_for < 0:
         return own
     return replace(own, spec=replace(own.spec, previous=recipe.document.batches_for))
-
-
-def _focus(step: DocumentStepConfig, prepared: Prepared) -> Focus | None:
-    return Focus(step.focus, step.focus_weight, step.focus_only, prepared.target) if step.focus else None
-
-
-def _word_dropout(step: DocumentStepConfig, prepared: Prepared) -> WordDropout | None:
-    return WordDropout(step.word_dropout, step.word_dropout_of, prepared.source) if step.word_dropout else None
-
-
-def _split_pairs(step: DocumentStepConfig, prepared: Prepared, rule: ContextRule | None) -> SplitPairs | None:
-    if not step.split_pairs or rule is None:
-        return None
-    if rule.spec.following:
-        raise DocnmtError(
-            "document.split_pairs makes context before a sentence only, but this model also reads sentences after it\n"
-            "  Set context.following = 0, or leave split_pairs out."
-        )
-    return SplitPairs(step.split_pairs, prepared.source, prepared.target)
-
-
-def _choices(step: DocumentStepConfig, prepared: Prepared) -> Choices | None:
-    if not step.choices:
-        return None
-    counts = None
-    if step.choice_balance:
-        counts = np.bincount(prepared.documents.tokens["target"], minlength=len(prepared.target))
-    return Choices(step.choices, step.choice_weight, prepared.target, counts)
 
 
 def _validator(

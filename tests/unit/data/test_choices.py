@@ -11,10 +11,10 @@ import torch
 from docnmt.base.errors import DocnmtError
 from docnmt.config import ContextConfig, DocumentStepConfig, Recipe
 from docnmt.data.batches import Examples
-from docnmt.data.focus import BALANCED, Choices
+from docnmt.data.focus import BALANCED, Choices, Lessons
 from docnmt.data.packing import Choice
 from docnmt.model.base import choice_loss
-from docnmt.training.two_step import _check_document_step, _choices
+from docnmt.training.two_step import _check_document_step
 from tests.builders import make_model, make_store, parallel_documents, random_batch, small_subwords, subwords
 
 CLASSES = ["his,her,its", "him, her, it"]
@@ -109,12 +109,9 @@ def test_batches_have_the_choices_of_their_sentences(tmp_path):
     assert Examples([store], subwords("source"), subwords("target"), None).batch([4]).choice is None
 
 
-def test_it_is_off_by_default():
-    class Given:
-        target = subwords("target")
-
-    assert _choices(DocumentStepConfig(), Given) is None
-    given = _choices(DocumentStepConfig(choices=("re,ri",)), Given)
+def test_it_is_asked_for_by_the_recipe():
+    step = DocumentStepConfig(choices=("re,ri",))
+    given = Lessons.of(step, subwords("source"), subwords("target"), None, None).choices
     assert given.weight == 5.0 and given.counts is None
 
 

@@ -10,9 +10,8 @@ import torch
 from docnmt.config import DocumentStepConfig
 from docnmt.data.batches import Examples, epoch_batches
 from docnmt.data.context import ContextRule
-from docnmt.data.focus import Focus
+from docnmt.data.focus import Focus, Lessons
 from docnmt.document import ContextSpec
-from docnmt.training.two_step import _focus
 from tests.builders import BOS, EOS, make_store, parallel_documents, small_subwords, subwords
 from tests.every_system import CASES, document_batch, make_system, rule_of, some_document
 
@@ -106,9 +105,6 @@ def test_only_sentences_with_such_a_word_are_in_batches_and_their_contexts_stay(
         assert torch.equal(some.batch([i]).context.tokens, whole.batch([i]).context.tokens)
 
 
-def test_it_is_off_by_default():
-    class Given:
-        target = subwords("target")
-
-    assert _focus(DocumentStepConfig(), Given) is None
-    assert _focus(DocumentStepConfig(focus=("diux",), focus_weight=2.0), Given).weight == 2.0
+def test_it_is_asked_for_by_the_recipe():
+    step = DocumentStepConfig(focus=("diux",), focus_weight=2.0)
+    assert Lessons.of(step, subwords("source"), subwords("target"), None, None).focus.weight == 2.0

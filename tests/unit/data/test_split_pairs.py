@@ -9,9 +9,8 @@ from docnmt.base.errors import DocnmtError
 from docnmt.config import DocumentStepConfig
 from docnmt.data.batches import Examples
 from docnmt.data.context import ContextRule
-from docnmt.data.focus import SHORTEST, SplitPairs
+from docnmt.data.focus import SHORTEST, Lessons, SplitPairs
 from docnmt.document import ContextSpec
-from docnmt.training.two_step import _split_pairs
 from tests.builders import BOS, EOS, make_store, parallel_documents, subwords
 
 RULE = ContextRule(ContextSpec(2, 0), 256, BOS, EOS)
@@ -81,12 +80,9 @@ def test_a_context_from_elsewhere_does_not_see_the_first_half(tmp_path):
     assert rows(examples(tmp_path, splitter(), rule=none).batch([5]).context) == [[BOS]]
 
 
-def test_it_is_off_by_default_and_reads_what_stands_before():
-    class Given:
-        source, target = subwords("source"), subwords("target")
-
-    assert _split_pairs(DocumentStepConfig(), Given, RULE) is None
-    assert _split_pairs(DocumentStepConfig(split_pairs=0.5), Given, None) is None, "no context, nothing to put there"
-    assert _split_pairs(DocumentStepConfig(split_pairs=0.5), Given, RULE).rate == 0.5
+def test_it_is_asked_for_by_the_recipe_and_reads_what_stands_before():
+    asked, sides = DocumentStepConfig(split_pairs=0.5), (subwords("source"), subwords("target"), None)
+    assert Lessons.of(asked, *sides, None).split_pairs is None, "no context, nothing to put there"
+    assert Lessons.of(asked, *sides, RULE).split_pairs.rate == 0.5
     with pytest.raises(DocnmtError, match="following"):
-        _split_pairs(DocumentStepConfig(split_pairs=0.5), Given, ContextRule(ContextSpec(1, 1), 256, BOS, EOS))
+        Lessons.of(asked, *sides, ContextRule(ContextSpec(1, 1), 256, BOS, EOS))

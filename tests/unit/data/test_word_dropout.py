@@ -9,9 +9,8 @@ from docnmt.base.errors import DocnmtError
 from docnmt.config import DocumentStepConfig
 from docnmt.data.batches import Examples
 from docnmt.data.context import ContextRule
-from docnmt.data.focus import WordDropout
+from docnmt.data.focus import Lessons, WordDropout
 from docnmt.document import ContextSpec
-from docnmt.training.two_step import _word_dropout
 from tests.builders import BOS, EOS, make_store, parallel_documents, subwords
 
 RULE = ContextRule(ContextSpec(2, 0), 256, BOS, EOS)
@@ -87,10 +86,8 @@ def test_without_it_nothing_is_drawn(tmp_path):
 
 
 def test_it_is_off_by_default():
-    class Given:
-        source = subwords("source")
-
-    assert _word_dropout(DocumentStepConfig(), Given) is None
-    assert _word_dropout(DocumentStepConfig(word_dropout=0.2), Given).rate == 0.2
+    sides = subwords("source"), subwords("target")
+    assert Lessons.of(DocumentStepConfig(), *sides, None, RULE) == Lessons()
+    assert Lessons.of(DocumentStepConfig(word_dropout=0.2), *sides, None, RULE).word_dropout.rate == 0.2
     with pytest.raises(DocnmtError, match="word_dropout"):
         DocumentStepConfig(word_dropout=1.0)

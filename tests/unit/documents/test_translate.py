@@ -237,7 +237,7 @@ def said(call: Callable[[], object]) -> str:
     return str(error.value)
 
 
-def test_files_that_cannot_be_read(tmp_path, monkeypatch):
+def test_files_that_cannot_be_read(tmp_path):
     fake, out = Fake(str.upper), tmp_path / "out.txt"
     assert "no such file" in said(lambda: translate_file(fake, tmp_path / "no.txt", out))
     (tmp_path / "folder.txt").mkdir()
@@ -249,12 +249,6 @@ def test_files_that_cannot_be_read(tmp_path, monkeypatch):
     assert "more than 256 MB" in said(lambda: translate_file(fake, tmp_path / "huge.txt", out))
     assert ".xyz" in said(lambda: translate_bytes(fake, b"", "a.xyz"))
     assert not out.exists()
-
-    def broken(*_):
-        raise KeyError("something")
-
-    monkeypatch.setattr(translation, "read_document", broken)
-    assert "KeyError" in said(lambda: translate_bytes(fake, b"", "a.txt"))
 
 
 @pytest.mark.parametrize("name", sorted({f"a{suffix}" for suffix in KINDS}))

@@ -11,7 +11,6 @@ from docnmt.config import DocumentStepConfig, EvaluationConfig, Recipe, Sentence
 from docnmt.evaluation.contrastive_items import Item
 from docnmt.experiments.job import SYSTEMS as ALL_SYSTEMS
 from docnmt.experiments.job import make_experiment, questions_of
-from docnmt.experiments.results import with_foreign_contexts
 from docnmt.experiments.tables import Systems, all_systems
 from docnmt.systems import SYSTEMS
 
@@ -61,30 +60,6 @@ def test_this_work_is_the_recipes_own_model_as_the_paper_has_it_and_ours_follows
     this_work, ours = all_systems(systems)[-2:]
     assert this_work.labels[0] == "this work" and this_work.runs == systems.document()
     assert ours.runs == systems.document("sentence-start", start="sentence")
-
-
-def test_foreign_contexts_come_from_another_document_and_are_as_long():
-    for seed in range(20):
-        for own, other in zip(ITEMS, with_foreign_contexts(ITEMS, seed), strict=True):
-            assert (other.source, other.right, other.wrong) == (own.source, own.right, own.wrong)
-            assert len(other.previous) == min(3, len(own.previous))  # no other document has four
-            assert not set(other.previous) & set(own.previous)
-            assert other.previous_target == tuple(text.upper() for text in other.previous)
-
-
-def test_the_nearest_sentences_of_the_other_document_are_taken():
-    (first, *_) = with_foreign_contexts([ITEMS[0], ITEMS[3]], 1)
-    assert first.previous == ("c3", "c4")
-
-
-def test_the_same_seed_gives_the_same_contexts():
-    many = [item(f"d{n}", f"{n} a", f"{n} b") for n in range(30)]
-    assert with_foreign_contexts(many, 3) == with_foreign_contexts(many, 3) != with_foreign_contexts(many, 4)
-
-
-def test_a_set_of_one_document_is_refused():
-    with pytest.raises(DocnmtError, match=r"document one: .*no other.*\n.*two documents"):
-        with_foreign_contexts(ITEMS[:2], 1)
 
 
 def test_without_a_contrastive_set_there_are_no_questions():

@@ -12,7 +12,7 @@ from docnmt.document import ParallelDocument
 from docnmt.evaluation.metrics import make_metric
 from docnmt.experiments.job import CLAIMS, Experiment, labelled, make_experiment, runs_of
 from docnmt.experiments.results import pairs_table
-from docnmt.experiments.scores import Part, Parts, Scoreboard, TestSet, metric_of
+from docnmt.experiments.scores import Scoreboard, Subset, Subsets, TestSet, metric_of
 from docnmt.experiments.tables import Row, Systems
 from tests.unit.experiments.test_tables import RECIPE, Told, some_parts
 
@@ -106,13 +106,13 @@ def test_the_p_of_few_documents_is_that_of_all_swaps():
 
     board = Scoreboard(Shop(), Known(texts), make_metric("multi-bleu"))
     systems = Systems(RECIPE)
-    part = Part("All", whole)
+    part = Subset("All", whole)
     found = board.difference(systems.sentence(), systems.document(), part)
     assert found.exact and found.trials == 2**8 and found.p_randomisation == 2 / 2**8
     half = board.difference(systems.sentence(), systems.document(), replace(part, documents=frozenset(range(4))))
     assert half.p_randomisation == 2 / 2**4
     pair = replace(asked("comparison").pairs[0])
-    table = pairs_table([pair], Parts(part, (part,), part), board)
+    table = pairs_table([pair], Subsets(part, (part,), part), board)
     assert table.rows[0][7] == f"{2 / 2**8:.4f}"
     assert np.isclose(float(table.rows[0][3]), 100.0)
 

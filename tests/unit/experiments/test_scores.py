@@ -21,7 +21,7 @@ from docnmt.evaluation.metrics import make_metric
 from docnmt.evaluation.test_sets import TestSet, joined, read_test_set
 from docnmt.experiments import scores as translations
 from docnmt.experiments.runs import Run
-from docnmt.experiments.scores import Part, Score, Scoreboard, Translations, parts_of
+from docnmt.experiments.scores import Score, Scoreboard, Subset, Translations, parts_of
 from tests.builders import in_target_language, lines
 
 VERSIONS = ("ahb", "ahc", "ahd", "ahe")
@@ -274,10 +274,10 @@ def bleu(texts: list[str], references: list[list[str]]) -> float:
 def test_the_score_is_the_corpus_score_with_all_references():
     test = long_test()
     texts = [*texts_of(test, 0, worse=1)[:12], *texts_of(test, 1, worse=2)[12:]]
-    found = board({"a": texts}).score([run("a")], Part("Test", test))
+    found = board({"a": texts}).score([run("a")], Subset("Test", test))
     assert found.values == (pytest.approx(bleu(texts, test.references)),)
     single = replace(test, references=test.references[:1])
-    with_one = board({"a": texts}).score([run("a")], Part("Test", single))
+    with_one = board({"a": texts}).score([run("a")], Subset("Test", single))
     assert with_one.values == (pytest.approx(bleu(texts, single.references)),)
     assert with_one.values < found.values
 
@@ -286,15 +286,17 @@ def test_one_board_keeps_sets_apart_that_have_the_same_sentences_and_other_refer
     test = long_test()
     single = replace(test, references=test.references[1:])
     scores = board({"a": texts_of(test, 0)})
-    assert scores.score([run("a")], Part("Test", test)).values == (pytest.approx(100),)
-    assert scores.score([run("a")], Part("Test", single)).values[0] < 90
+    assert scores.score([run("a")], Subset("Test", test)).values == (pytest.approx(100),)
+    assert scores.score([run("a")], Subset("Test", single)).values[0] < 90
 
 
 def test_a_part_has_the_score_of_its_documents():
     test = long_test()
     texts = [*texts_of(test, 0)[:8], *texts_of(test, 0, worse=3)[8:]]
     scores = board({"a": texts})
-    good, bad = (scores.score([run("a")], Part("x", test, documents)).values[0] for documents in ({0, 1}, {2, 3, 4, 5}))
+    good, bad = (
+        scores.score([run("a")], Subset("x", test, documents)).values[0] for documents in ({0, 1}, {2, 3, 4, 5})
+    )
     assert good == pytest.approx(100)
     assert bad == pytest.approx(bleu(texts[8:], [side[8:] for side in test.references]))
     assert scores.translations.asked == [("a", "long", "own")]  # translated once, whatever part is asked for
@@ -303,16 +305,16 @@ def test_a_part_has_the_score_of_its_documents():
 def test_every_seed_has_a_score():
     test = long_test()
     texts = {name: texts_of(test, 0, worse) for worse, name in enumerate("abc")}
-    found = board(texts).score([run(name) for name in "abc"], Part("Test", test))
+    found = board(texts).score([run(name) for name in "abc"], Subset("Test", test))
     assert found.values == tuple(pytest.approx(bleu(texts[name], test.references)) for name in "abc")
 
 
 def test_controls_are_decoded_as_they_were_trained():
     scores = board({"a": texts_of(long_test(), 0)})
     for contexts in ("own", "shuffled", "none"):
-        scores.score([run("a", contexts)], Part("Test", long_test()))
+        scores.score([run("a", contexts)], Subset("Test", long_test()))
     scores.score(
-        [run("a", "none", step="sentence")], Part("Test", replace(long_test(), title="other", references=[[""] * 24]))
+        [run("a", "none", step="sentence")], Subset("Test", replace(long_test(), title="other", references=[[""] * 24]))
     )
     assert [contexts for _, _, contexts in scores.translations.asked] == ["own", "shuffled", "none", "own"]
 
@@ -320,7 +322,7 @@ def test_controls_are_decoded_as_they_were_trained():
 def test_the_difference_of_seeds_is_that_of_all_of_them_together():
     test = long_test()
     texts = {"a": texts_of(test, 0, 2), "b": texts_of(test, 0, 3), "c": texts_of(test, 0, 1), "d": texts_of(test, 0)}
-    found = board(texts).difference([run("a"), run("b")], [run("c"), run("d")], Part("Test", test))
+    found = board(texts).difference([run("a"), run("b")], [run("c"), run("d")], Subset("Test", test))
     twice = [side * 2 for side in test.references]
     assert found.baseline == pytest.approx(bleu(texts["a"] + texts["b"], twice))
     assert found.system == pytest.approx(bleu(texts["c"] + texts["d"], twice))
@@ -331,7 +333,7 @@ def test_the_difference_of_seeds_is_that_of_all_of_them_together():
 
 def test_a_system_does_not_differ_from_itself():
     test = long_test()
-    found = board({"a": texts_of(test, 0, 1)}).difference([run("a")], [run("a")], Part("Test", test))
+    found = board({"a": texts_of(test, 0, 1)}).difference([run("a")], [run("a")], Subset("Test", test))
     assert found.difference == 0 and found.p_randomisation == 1
     assert (found.interval.low, found.interval.high) == (0, 0)
 
@@ -339,7 +341,7 @@ def test_a_system_does_not_differ_from_itself():
 def test_a_measure_of_documents_is_scored_by_document():
     test = long_test()
     scores = board({"a": texts_of(test, 0, 1)}, "document-bleu")
-    rows, documents = scores.rows(run("a"), Part("Test", test, frozenset({1, 4})))
+    rows, documents = scores.rows(run("a"), Subset("Test", test, frozenset({1, 4})))
     assert documents.tolist() == [1, 4] and len(rows) == 2
 
 

@@ -20,7 +20,7 @@ from docnmt.evaluation.test_sets import TestSet
 from docnmt.experiments.job import NAMES, Experiment, make_experiment, runs_of, sets_of
 from docnmt.experiments.results import filled_in
 from docnmt.experiments.runs import Run, all_needed
-from docnmt.experiments.scores import Part, Parts, Score
+from docnmt.experiments.scores import Score, Subset, Subsets
 from docnmt.experiments.tables import (
     EFFICIENCY,
     OURS,
@@ -386,11 +386,11 @@ class Told:
         return Difference(1, 2, 1.25, Interval(0.5, 2.0), 0.5, 0.0123, 1000, 10_000, "documents")
 
 
-def some_parts() -> Parts:
+def some_parts() -> Subsets:
     documents = [ParallelDocument(f"d{n}", ("a", "b"), ("c", "d")) for n in range(3)]
     dev, whole = TestSet("MT06", documents[:2], [["r"] * 4]), TestSet("All", documents, [["r"] * 6])
-    parts = (Part("MT02", whole, frozenset([0])), Part("MT03", whole, frozenset([1, 2])), Part("All", whole))
-    return Parts(Part("MT06", dev), parts, parts[-1])
+    parts = (Subset("MT02", whole, frozenset([0])), Subset("MT03", whole, frozenset([1, 2])), Subset("All", whole))
+    return Subsets(Subset("MT06", dev), parts, parts[-1])
 
 
 def test_a_table_has_our_scores_the_gain_and_the_papers_figures():
