@@ -30,10 +30,10 @@ from docnmt.base.report import Column, Table
 from docnmt.corpus.read import read_corpus
 from docnmt.decoding.translator import Translator, load
 from docnmt.document import ContextSpec, Document, ParallelDocument, visible_positions
-from docnmt.evaluation.controls import shuffled
 from docnmt.evaluation.metrics import Mean
 from docnmt.evaluation.scores import by_domain
 from docnmt.evaluation.significance import interval
+from docnmt.evaluation.test_sets import shuffled
 
 Floats = NDArray[np.float64]
 SHARES = (0.0, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4)  # to choose a and b from

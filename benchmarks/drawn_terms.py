@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from docnmt.base.progress import Progress
-from docnmt.decoding.alignment import Span
 from docnmt.decoding.phrases import Phrase
+from docnmt.decoding.scoring import Span
 from docnmt.document import Document, ParallelDocument
 from docnmt.engine.shortlist import Side, TrainingPairs, learn_lexicon
 

@@ -37,8 +37,8 @@ from docnmt.base.report import Column, Table
 from docnmt.corpus.read import read_corpus
 from docnmt.decoding import terms as binding
 from docnmt.decoding import translator as decoding
-from docnmt.decoding.alignment import Links, align
 from docnmt.decoding.phrases import Phrase, missing
+from docnmt.decoding.scoring import Links, align
 from docnmt.decoding.terms import Glossary, substitute
 from docnmt.decoding.units import Unit, batches
 from docnmt.document import ParallelDocument

@@ -18,9 +18,8 @@ from pathlib import Path
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.lines import Flaw, InputFile, Line
-from docnmt.corpus.markup import Tag, Text, elements
 from docnmt.corpus.rows import Reading, Row, Side, rows_of
-from docnmt.corpus.sgml import is_new, paired_by_id
+from docnmt.corpus.sgml import Tag, Text, elements, is_new, paired_by_id
 
 ALIGNMENT = "alignment"
 TRANSCRIPT = 7  # the field of a TDF line that has the text

@@ -12,10 +12,9 @@ from xml.sax.saxutils import escape, quoteattr
 
 from docnmt.base import __version__
 from docnmt.base.lines import Flaw, InputFile, Line
-from docnmt.corpus.markup import Tag, Text, elements
 from docnmt.corpus.pairs import Pair, sentence_pairs
 from docnmt.corpus.rows import MAX_UNDIVIDED, Reading, Row, Want, no_boundaries, rows_at
-from docnmt.corpus.sgml import same_language
+from docnmt.corpus.sgml import Tag, Text, elements, same_language
 from docnmt.document import GAP
 from docnmt.documents.messages import message
 from docnmt.documents.po import PluralForms, PoEntry, decoded, header_fields, read_entries

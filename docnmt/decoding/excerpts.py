@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from docnmt.decoding.alignment import align
 from docnmt.decoding.phrases import missing
+from docnmt.decoding.scoring import align
 from docnmt.document import ContextSpec, Document
 from docnmt.documents.marks import Links
 from docnmt.documents.translate import FileSentences, Sentence, Translated, has_words, translate_sentences

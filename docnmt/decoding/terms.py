@@ -25,10 +25,10 @@ from typing import TYPE_CHECKING, Any
 from docnmt.base.errors import BadInput, DocnmtError
 from docnmt.base.lines import Flaw, InputFile
 from docnmt.data.context import ContextRule
-from docnmt.decoding.alignment import Links, Span, align
 from docnmt.decoding.beam import Hypothesis
 from docnmt.decoding.constraints import Constraints, Tracker
 from docnmt.decoding.phrases import Phrase, missing, parts_words, with_capital
+from docnmt.decoding.scoring import Links, Span, align
 from docnmt.decoding.units import Unit, batches
 from docnmt.text.scripts import in_word
 

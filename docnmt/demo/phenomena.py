@@ -15,9 +15,18 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate
 
-from docnmt.demo import words
-from docnmt.demo.language import Clause, Noun, Pattern, Phrase, french_surface, sentence_case
-from docnmt.demo.words import CLOSINGS, OPENINGS, PATTERNS
+from docnmt.demo import language
+from docnmt.demo.language import (
+    CLOSINGS,
+    OPENINGS,
+    PATTERNS,
+    Clause,
+    Noun,
+    Pattern,
+    Phrase,
+    french_surface,
+    sentence_case,
+)
 
 # ---- sentences: an opening, a clause and a closing ----
 
@@ -128,29 +137,29 @@ class Author:
 
     def plain(self, *, nobody: bool) -> Sentence:
         """A sentence that needs no context; with `nobody`, one in which no single person or thing occurs."""
-        subject = self.rng.choice(words.PLAIN_SUBJECTS if nobody else (*words.MEN, *words.WOMEN))
+        subject = self.rng.choice(language.PLAIN_SUBJECTS if nobody else (*language.MEN, *language.WOMEN))
         if self.rng.random() < 0.4:
             return self._say(self.rng.choice(PATTERNS["passing_time"]), subject)
         if nobody or self.rng.random() < 0.5:
             thing = self._plural_things()
         else:
-            thing = self.rng.choice(words.MASCULINE_THINGS + words.FEMININE_THINGS)
+            thing = self.rng.choice(language.MASCULINE_THINGS + language.FEMININE_THINGS)
         return self._say(self.rng.choice(PATTERNS["dealing_with_things"]), subject, thing)
 
     # ---- the phenomena ----
 
     def sense(self) -> Unit:
-        noun, domains = self.rng.choice([sense for sense in words.SENSES if sense[0].fr not in self._mentioned])
+        noun, domains = self.rng.choice([sense for sense in language.SENSES if sense[0].fr not in self._mentioned])
         self._mentioned.add(noun.fr)
         determiner = self.rng.choice(("le", "le", "ce"))
         readings = self._read_noun(noun, noun.phrases(determiner), noun.en)
         right = self._pick(noun.fr, readings)
-        cue = self.rng.choice(words.DOMAIN_CUES[self.rng.choice(domains[right])])
+        cue = self.rng.choice(language.DOMAIN_CUES[self.rng.choice(domains[right])])
         return _unit("sense", self._say(cue, self._someone()), readings, right)
 
     def pronoun(self) -> Unit:
-        form = self.rng.choice(tuple(words.PRONOUNS))
-        pronouns, antecedents = zip(*words.PRONOUNS[form], strict=True)
+        form = self.rng.choice(tuple(language.PRONOUNS))
+        pronouns, antecedents = zip(*language.PRONOUNS[form], strict=True)
         pattern = self.rng.choice(PATTERNS["of_person_or_thing"])
         frame = choose_frame(self.rng, self.split, pattern)
         readings = [Reading(p.en, build(frame, Clause(pattern, frame.tense, p))) for p in pronouns]
@@ -158,27 +167,27 @@ class Author:
         return _unit("pronoun", self._introduce(antecedents[right]), readings, right)
 
     def possessive(self) -> Unit:
-        noun = self.rng.choice(words.POSSESSED)
-        owners = [word for word, _ in words.POSSESSORS]
+        noun = self.rng.choice(language.POSSESSED)
+        owners = [word for word, _ in language.POSSESSORS]
         readings = self._read_noun(noun, [noun.phrases(word)[0] for word in owners], owners)
         right = self._pick(noun.fr, readings)
-        return _unit("possessive", self._introduce(words.POSSESSORS[right][1]), readings, right)
+        return _unit("possessive", self._introduce(language.POSSESSORS[right][1]), readings, right)
 
     def cohesion(self) -> Unit:
         """A document keeps to the term, and to the side of the Atlantic, that it first drew."""
         if self._term is None:
-            term = self.rng.choice(words.BRITISH_AMERICAN)
+            term = self.rng.choice(language.BRITISH_AMERICAN)
             self._term = term, self._least_used([term.fr], len(term.en))
         term, right = self._term
         readings = self._read_noun(term, term.phrases("le"), term.en)
         self._note(term.fr, readings, right)
-        place = self.rng.choice(words.PLACES[right])
+        place = self.rng.choice(language.PLACES[right])
         cue = self._say(self.rng.choice(PATTERNS["setting"]), self._someone(), place)
         return _unit("cohesion", cue, readings, right)
 
     def emotion(self) -> Unit:
-        adjectives = self.rng.choice(words.TONED)
-        person = self._fresh(words.MEN + words.WOMEN)
+        adjectives = self.rng.choice(language.TONED)
+        person = self._fresh(language.MEN + language.WOMEN)
         pattern = self.rng.choice(PATTERNS["character"])
         frame = choose_frame(self.rng, self.split, pattern)
         readings = [Reading(a.en, build(frame, Clause(pattern, frame.tense, person, adjective=a))) for a in adjectives]
@@ -196,15 +205,15 @@ class Author:
                 return sentence
 
     def _someone(self) -> Phrase:
-        return self.rng.choice(words.PLAIN_SUBJECTS)
+        return self.rng.choice(language.PLAIN_SUBJECTS)
 
     def _plural_things(self) -> Phrase:
-        noun = self.rng.choice(words.PLURAL_THINGS)
-        fr_determiner, en_determiner = self.rng.choice(words.PLURAL_DETERMINERS)
+        noun = self.rng.choice(language.PLURAL_THINGS)
+        fr_determiner, en_determiner = self.rng.choice(language.PLURAL_DETERMINERS)
         (bare,) = noun.phrases("le")
         fr, en = f"{fr_determiner} {noun.fr}", noun.en[0]
         if self.rng.random() < 0.5:
-            colour = self.rng.choice(words.COLOURS)
+            colour = self.rng.choice(language.COLOURS)
             fr, en = f"{fr} {colour.french(bare)}", f"{colour.en} {en}"
         return Phrase(fr, f"{en_determiner} {en}", noun.gender, bare.person)
 
@@ -232,12 +241,12 @@ class Author:
 
     def _tone(self, person: Phrase, *, kind: bool) -> Sentence:
         """Show how people feel about a person."""
-        anyone = words.EVERYONE if self.rng.random() < 0.4 else self.rng.choice(words.OTHER_PEOPLE)
+        anyone = language.EVERYONE if self.rng.random() < 0.4 else self.rng.choice(language.OTHER_PEOPLE)
         felt, done = ("liking", "being_kind") if kind else ("disliking", "being_unkind")
         deeds: list[tuple[Pattern, Phrase, Phrase | None]] = [(deed, anyone, person) for deed in PATTERNS[felt]]
         deeds += [(deed, person, None) for deed in PATTERNS[done]]
         if not kind:
-            deeds += [(deed, words.NO_ONE, person) for deed in PATTERNS["trusting"]]
+            deeds += [(deed, language.NO_ONE, person) for deed in PATTERNS["trusting"]]
         return self._say(*self.rng.choice(deeds))
 
     def _pick(self, item: str, readings: Sequence[Reading]) -> int:

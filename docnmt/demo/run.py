@@ -24,8 +24,8 @@ from docnmt.corpus.read import read_corpus
 from docnmt.decoding.translator import load
 from docnmt.demo.corpus import PHENOMENA, ContextWord, read_context_words, write_demo_corpus
 from docnmt.document import Document, ParallelDocument, context_sentences
-from docnmt.evaluation.controls import shuffled
 from docnmt.evaluation.metrics import make_metric
+from docnmt.evaluation.test_sets import shuffled
 from docnmt.training.two_step import train
 
 # ---- accuracy on words that only context can decide, and on all other words ----

@@ -1,10 +1,10 @@
 """Measuring translations, and what context does for a model.
 
 Translations: `outputs` (read and aligned), `metrics`, `significance`, `scores`, `comparison`;
-`words` and `comet` are further measures. Context: `controls` (wrong contexts on purpose),
+`words` and `comet` are further measures. Context: `test_sets` (with wrong contexts on purpose),
 `context_gain`, `context_trace`, `context_report`. Contrastive sets: `contrastive_items`,
-`contrastive_layouts` with `contrastive_contexts`, `contrastive`, `contrastive_report`; `probes`
-makes such sets, from `probe_words`.
+`contrastive_layouts`, `contrastive`, `contrastive_report`; `probes` makes such sets, from
+`probe_words`.
 """
 
 from pathlib import Path

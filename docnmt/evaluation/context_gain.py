@@ -26,10 +26,10 @@ from docnmt.data.packing import Batch
 from docnmt.decoding.translator import Translator
 from docnmt.decoding.units import Pair, within_budget
 from docnmt.document import Document, ParallelDocument
-from docnmt.evaluation.controls import NONE, REPEATED, TRUE, Contexts, with_contexts
 from docnmt.evaluation.metrics import Floats, Ints, Mean, make_metric
 from docnmt.evaluation.probe_words import ready_made
 from docnmt.evaluation.significance import Difference, Interval, compare, interval
+from docnmt.evaluation.test_sets import NONE, REPEATED, TRUE, Contexts, with_contexts
 from docnmt.text.scripts import Word, words
 
 Domains = Mapping[str, Sequence[int]]  # name -> numbers of documents

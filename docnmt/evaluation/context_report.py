@@ -29,9 +29,9 @@ from docnmt.evaluation.context_gain import (
     encode,
 )
 from docnmt.evaluation.context_trace import Trace, attention_by_word, spaced, traced
-from docnmt.evaluation.controls import NONE, REPEATED, SHUFFLED, TRUE
 from docnmt.evaluation.scores import FEW
 from docnmt.evaluation.significance import Difference, Interval
+from docnmt.evaluation.test_sets import NONE, REPEATED, SHUFFLED, TRUE
 
 GAINING, LOSING = 20, 10  # words shown
 DIGITS = 4  # of nats a token

@@ -23,7 +23,7 @@ from docnmt.data.packing import Batch
 from docnmt.decoding.translator import Translator
 from docnmt.document import ParallelDocument, visible_positions
 from docnmt.evaluation.context_gain import check_has_context, encode, target_words
-from docnmt.evaluation.controls import TRUE
+from docnmt.evaluation.test_sets import TRUE
 from docnmt.model.base import TranslationModel
 from docnmt.model.context import ContextAttention, Gate
 from docnmt.model.layers import attention_weights

@@ -3,20 +3,24 @@ wrong ones.
 
 One item is one question to a model: is the right translation more probable than every wrong one? A
 set is a file of JSON lines; contrastive_layouts.py turns the layouts of public sets into the same
-fields.
+fields. Some leave the contexts out: these are found in ContraPro's documents, in ctxpro's file of inputs.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+import re
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from docnmt.base.errors import BadInput, DocnmtError
 from docnmt.base.files import write_atomically
-from docnmt.base.lines import MAX_CHARACTERS, SENTENCES_PER_LINE, Flaw, InputFile, find_flaw
+from docnmt.base.lines import MAX_CHARACTERS, SENTENCES_PER_LINE, CorpusFiles, Flaw, InputFile, Line, find_flaw
+from docnmt.corpus.read import read_corpus
+from docnmt.text.scripts import letters
 
 KEPT = 20  # sentences of context on either side: more than any antecedent needs, far less than a film has
 
@@ -204,3 +208,162 @@ _FIELDS = _REQUIRED | {
     "previous_target": _sentences,
     "expected": _word,
 }
+
+
+# ---- contexts that are not in the set itself ----
+
+_STRAYED = 0.05  # the share of items that may stand elsewhere than they say: more, and the texts are other ones
+_SENTENCE_END = re.compile(r"\s*<eos>\s*")
+
+
+def _legible(line: Line, file: str, number: int, document: str = "") -> str:
+    """A line with spaces for its control characters: subtitles have some, and nobody mends a public set."""
+    if not isinstance(line, Flaw):
+        return line
+    if line.kind != "control character":
+        raise BadInput(line.kind, line.problem, line.remedy, file=file, document=document, line=number)
+    return line.text.replace("\ufffd", " ")
+
+
+def in_inputs(items: list[Item], name: str, context_from: Sequence[str]) -> list[Item]:
+    """The items of a ctxpro set with the sentences before them. Its file of inputs has a line for
+    each item: these sentences, and last the item's own, with `<eos>` between them."""
+    if len(context_from) > 1:
+        raise DocnmtError(
+            "--context-from takes one file for a ctxpro set\n  Name the file of inputs that belongs to it."
+        )
+    (path,) = context_from
+    with InputFile(path) as file:
+        lines = [
+            _legible(line, file.name, number)
+            for number, line in enumerate(file.lines(MAX_CHARACTERS * SENTENCES_PER_LINE), 1)
+        ]
+    if len(lines) != len(items):
+        raise DocnmtError(
+            f"{path}: {len(lines):,} lines for the {len(items):,} items of {name}\n"
+            "  Name the file of inputs with the same name as the set."
+        )
+    placed, strayed = [], []
+    for number, (item, line) in enumerate(zip(items, lines, strict=True), 1):
+        *previous, own = _SENTENCE_END.split(line.strip())
+        fits = letters(own) == letters(item.source[0])
+        strayed += [] if fits else [number]
+        placed.append(replace(item, previous=tuple(previous)) if fits else item)
+    if len(strayed) > _STRAYED * len(items):
+        raise DocnmtError(
+            f"{path}, line {strayed[0]}: does not end with the source sentence of item {strayed[0]} of {name}\n"
+            "  Name the inputs that belong to the set, with <eos> after each sentence of the context."
+        )
+    return placed
+
+
+def in_documents(
+    items: list[Item], segments: Sequence[int], name: str, where: Sequence[str], languages: tuple[str, str]
+) -> list[Item]:
+    """The items of a ContraPro set in the documents that it was made from; `segments` are their
+    numbers there.
+
+    `where` is a folder with a file for each document and language (ID.en, ID.de, in any
+    sub-folder), or a corpus in one file or two. Documents are held one at a time.
+    """
+    wanted: dict[str, list[int]] = {}
+    for number, item in enumerate(items):
+        wanted.setdefault(item.document, []).append(number)
+    # ContraPro counts the segments of a document from 1, Lopes et al. from 0: the source sentences
+    # tell.
+    counted: dict[int, dict[int, Item]] = {1: {}, 0: {}}  # counted from -> number of an item -> the item in its context
+    seen = set()
+    from_folder = len(where) == 1 and Path(where[0]).is_dir()
+    texts = _from_folder(Path(where[0]), wanted, languages) if from_folder else _from_corpus(where, wanted, languages)
+    for text in texts:
+        seen.add(text.id)
+        for number in wanted[text.id]:
+            for first, found in counted.items():
+                if placed := text.placed(items[number], segments[number] - first):
+                    found[number] = placed
+    for document in wanted:
+        if document not in seen:
+            raise DocnmtError(
+                f"{', '.join(where)}: no document {document}\n  Give the documents the set was made from."
+            )
+    fitting = max(counted.values(), key=len)
+    strayed = [number for number in range(len(items)) if number not in fitting]
+    if strayed:
+        number = strayed[0]
+        problem = f"its source sentence is not segment {segments[number]} of document {items[number].document}"
+        if len(strayed) > _STRAYED * len(items):
+            remedy = "Take the documents the set was made from (its README names their release)."
+            raise ItemPlace(name, item=number + 1).bad(problem, remedy)
+        warnings.warn(
+            f"{name}: {len(strayed):,} of {len(items):,} items are not where the set says, and have no context; "
+            f"the first is item {number + 1}: {problem}",
+            stacklevel=2,
+        )
+    return [fitting.get(number, item) for number, item in enumerate(items)]
+
+
+@dataclass(frozen=True)
+class _Text:
+    """A document whose lines may be flawed: only those that are needed have to be good."""
+
+    id: str
+    source: Sequence[Line]
+    target: Sequence[Line]
+    files: tuple[str, str]
+
+    def placed(self, item: Item, position: int) -> Item | None:
+        """The item in its context, if it stands at this position."""
+        if not 0 <= position < len(self.source):
+            return None
+        (own,) = self._lines(0, position, position + 1)
+        if letters(own) != letters(item.source[0]):
+            return None
+        first = max(0, position - KEPT)
+        return replace(
+            item,
+            position=position,
+            previous=self._lines(0, first, position),
+            following=self._lines(0, position + 1, position + 1 + KEPT),
+            previous_target=self._lines(1, first, position),
+        )
+
+    def _lines(self, side: int, first: int, end: int) -> Passage:
+        lines = enumerate((self.source, self.target)[side][first:end], first + 1)
+        return tuple(_legible(line, self.files[side], number, self.id) for number, line in lines)
+
+
+def _from_folder(folder: Path, wanted: Iterable[str], languages: tuple[str, str]) -> Iterator[_Text]:
+    paths = {path.name: str(path) for path in folder.rglob("*") if path.is_file()}
+    for name in wanted:
+        both = [tuple(paths.get(f"{stem}.{language}", "") for language in languages) for stem in _stems(name)]
+        files = next((files for files in both if all(files)), None)
+        if files is None:
+            raise DocnmtError(
+                f"{folder}: no files {_stems(name)[-1]}.{languages[0]} and .{languages[1]}, for document {name}\n"
+                "  Lay the documents out as the set's own script does, with the model's languages as endings."
+            )
+        sides: list[list[Line]] = []
+        for path in files:
+            with InputFile(path) as file:
+                sides.append(list(file.lines(MAX_CHARACTERS)))
+        if len(sides[0]) != len(sides[1]):
+            raise DocnmtError(
+                f"{files[0]} and {files[1]}: {len(sides[0]):,} and {len(sides[1]):,} lines\n"
+                "  Both sides of a document have a line for each segment."
+            )
+        yield _Text(name, sides[0], sides[1], (files[0], files[1]))
+
+
+def _from_corpus(where: Sequence[str], wanted: Iterable[str], languages: tuple[str, str]) -> Iterator[_Text]:
+    if len(where) > 2:
+        raise DocnmtError("--context-from takes a folder, or a corpus of one file or two\n  Name one or two.")
+    files = CorpusFiles(path=where[0]) if len(where) == 1 else CorpusFiles(source=where[0], target=where[1])
+    known = {stem: name for name in wanted for stem in reversed(_stems(name))}
+    for document in read_corpus(files, languages=languages):
+        if document.id in known:
+            yield _Text(known[document.id], document.source, document.target, (str(files), str(files)))
+
+
+def _stems(name: str) -> list[str]:
+    """A document's id as the set has it, and without the ending that ContraPro leaves on it (`_.de`)."""
+    return list(dict.fromkeys((name, name.rpartition(".")[0] or name)))

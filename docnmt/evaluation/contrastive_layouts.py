@@ -22,8 +22,15 @@ from typing import Any
 
 from docnmt.base.errors import BadInput, DocnmtError
 from docnmt.base.lines import InputFile
-from docnmt.evaluation.contrastive_contexts import in_documents, in_inputs
-from docnmt.evaluation.contrastive_items import Item, ItemPlace, at_least_one, item_from, read_items
+from docnmt.evaluation.contrastive_items import (
+    Item,
+    ItemPlace,
+    at_least_one,
+    in_documents,
+    in_inputs,
+    item_from,
+    read_items,
+)
 
 # What the beginning of a file has: its first character, and a key. The first that fits counts.
 _MARKS = {

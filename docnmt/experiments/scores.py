@@ -18,11 +18,10 @@ from docnmt.base.progress import Progress
 from docnmt.config import Recipe
 from docnmt.decoding.translator import load
 from docnmt.document import NO_CONTEXT
-from docnmt.evaluation.controls import shuffled
 from docnmt.evaluation.metrics import Metric, corpus_statistics, make_metric
 from docnmt.evaluation.scores import OTHER, by_domain, warn_of_tokens
 from docnmt.evaluation.significance import Difference, compare
-from docnmt.evaluation.test_sets import TestSet, joined, read_test_set
+from docnmt.evaluation.test_sets import TestSet, joined, read_test_set, shuffled
 from docnmt.experiments.runs import Run, RunStore
 from docnmt.model_folder import model_key
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from docnmt.base.errors import DocnmtError
-from docnmt.decoding.alignment import Links, Span, align
+from docnmt.decoding.scoring import Links, Span, align
 from docnmt.decoding.translator import Translator
 from docnmt.document import NO_CONTEXT, ParallelDocument, context_positions
 from docnmt.evaluation.context_gain import check_has_context, encode
 from docnmt.evaluation.context_trace import attention_by_word, traced
-from docnmt.evaluation.controls import NONE, TRUE, Contexts
+from docnmt.evaluation.test_sets import NONE, TRUE, Contexts
 from docnmt.text.scripts import Word
 
 

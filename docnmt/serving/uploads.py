@@ -20,8 +20,8 @@ from typing import Any, Protocol
 from starlette.exceptions import HTTPException
 
 from docnmt.base.errors import DocnmtError
-from docnmt.decoding.alignment import align
 from docnmt.decoding.files import Placed, corpus_format, languages_of, placed_documents, renderer
+from docnmt.decoding.scoring import align
 from docnmt.decoding.translator import TranslatedDocument, TranslatedSentence, Translator
 from docnmt.documents.encodings import TextEncoding
 from docnmt.documents.segment import is_document

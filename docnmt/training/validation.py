@@ -13,9 +13,8 @@ from docnmt.data.packing import own_parts
 from docnmt.data.store import TokenStore
 from docnmt.decoding.translator import Translator
 from docnmt.document import NO_CONTEXT
-from docnmt.evaluation.controls import shuffled
 from docnmt.evaluation.metrics import make_metric
-from docnmt.evaluation.test_sets import TestSet
+from docnmt.evaluation.test_sets import TestSet, shuffled
 from docnmt.model_folder import LoadedModel
 from docnmt.training.parallel import Group
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from docnmt.evaluation.controls import NONE, REPEATED, SHUFFLED, TRUE
+from docnmt.evaluation.test_sets import NONE, REPEATED, SHUFFLED, TRUE
 from tests.system.conftest import Tiny, command, first_documents
 
 CONTEXTS = (TRUE, NONE, SHUFFLED, REPEATED)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from docnmt.base import lines as corpus_files
 from docnmt.base.errors import BadInput, DocnmtError, SkipBad
 from docnmt.base.lines import CorpusFiles, InputFile
-from docnmt.corpus.markup import Tag, decode_references, tokens
 from docnmt.corpus.read import read_corpus, read_pairs, read_source
+from docnmt.corpus.sgml import Tag, decode_references, tokens
 
 
 def source_of(folder: Path, text: str | bytes) -> list[tuple[str, tuple[str, ...]]]:

@@ -16,8 +16,8 @@ from docnmt.data.store import TokenStore, sentences_of
 from docnmt.decoding.translator import Translator
 from docnmt.document import GAP, ContextSpec, Document, ParallelDocument, context_sentences, visible_positions
 from docnmt.evaluation.context_gain import context_gain
-from docnmt.evaluation.controls import repeated, with_contexts
 from docnmt.evaluation.outputs import read_outputs, read_references
+from docnmt.evaluation.test_sets import repeated, with_contexts
 from docnmt.systems.concat import ToTwo
 from tests.builders import loaded_model, make_store, parallel_documents, subwords
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from docnmt.config import ContextConfig, DecodingConfig, ModelConfig
-from docnmt.decoding.alignment import _words, align
+from docnmt.decoding.scoring import _words, align
 from docnmt.decoding.translator import Translator
 from docnmt.model.base import TranslationModel, select
 from docnmt.model.rnnsearch import RNNsearch

@@ -6,7 +6,7 @@ from docnmt.base.errors import DocnmtError
 from docnmt.demo import ContextWord, generate
 from docnmt.demo.run import accuracy, is_right
 from docnmt.document import Document
-from docnmt.evaluation.controls import shuffled
+from docnmt.evaluation.test_sets import shuffled
 
 LAWYER = ContextWord(1, "sense", 1, "lawyer", ("avocado",))
 HE = ContextWord(2, "pronoun", 2, "He", ("It", "She"))

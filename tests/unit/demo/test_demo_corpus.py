@@ -12,8 +12,7 @@ import pytest
 
 from docnmt.base.errors import BadInput, DocnmtError
 from docnmt.demo import PHENOMENA, ContextWord, DemoDocument, generate, read_context_words, write_demo_corpus
-from docnmt.demo.language import french_surface
-from docnmt.demo.words import (
+from docnmt.demo.language import (
     BRITISH_AMERICAN,
     DOMAIN_CUES,
     FEMININE_THINGS,
@@ -24,6 +23,7 @@ from docnmt.demo.words import (
     SENSES,
     TONED,
     WOMEN,
+    french_surface,
 )
 
 Corpus = dict[str, list[DemoDocument]]

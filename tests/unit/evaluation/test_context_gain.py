@@ -31,7 +31,7 @@ from docnmt.evaluation.context_gain import (
 )
 from docnmt.evaluation.context_report import Figures, chosen_sentences, context_gain_page, least_count
 from docnmt.evaluation.context_trace import gate_by_layer, traced
-from docnmt.evaluation.controls import NONE, REPEATED, SHUFFLED, TRUE, repeated, shuffled
+from docnmt.evaluation.test_sets import NONE, REPEATED, SHUFFLED, TRUE, repeated, shuffled
 from docnmt.model.transformer import DocumentTransformer
 from docnmt.model_folder import LoadedModel, ModelCard
 from tests.builders import INTEGRATIONS, loaded_model, make_model, parallel_documents, sentence_model_of, subwords

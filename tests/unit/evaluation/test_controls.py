@@ -4,7 +4,7 @@ import pytest
 
 from docnmt.base.errors import DocnmtError
 from docnmt.document import ContextSpec, Document, ParallelDocument, context_sentences
-from docnmt.evaluation.controls import NONE, REPEATED, SHUFFLED, TRUE, repeated, with_contexts
+from docnmt.evaluation.test_sets import NONE, REPEATED, SHUFFLED, TRUE, repeated, with_contexts
 
 DOCUMENTS = [Document(str(n), tuple(f"{n}-{i}" for i in range(length))) for n, length in enumerate((1, 4, 3))]
 SPECS = [ContextSpec(2, 0), ContextSpec(1, 1), ContextSpec(0, 3)]

@@ -19,8 +19,7 @@ from docnmt.evaluation.context_trace import gate_by_layer
 from docnmt.evaluation.contrastive import judge, target_contexts
 from docnmt.evaluation.contrastive_items import Item
 from docnmt.evaluation.contrastive_report import notes
-from docnmt.evaluation.controls import NONE, REPEATED, SHUFFLED, TRUE, shuffled
-from docnmt.evaluation.test_sets import TestSet
+from docnmt.evaluation.test_sets import NONE, REPEATED, SHUFFLED, TRUE, TestSet, shuffled
 from docnmt.model.transformer import DecoderState
 from docnmt.training.parallel import Group
 from docnmt.training.validation import Validator

@@ -11,8 +11,8 @@ import torch
 from docnmt.data.context import Before
 from docnmt.data.packing import make_batch, pack_contexts
 from docnmt.document import ParallelDocument
-from docnmt.systems import topics as module
-from docnmt.systems.topics import TOPICS, Topics, count_words, fit
+from docnmt.systems import cache as module
+from docnmt.systems.cache import TOPICS, Topics, count_words, fit
 from tests.builders import BOS, EOS, in_target_language, make_store, parallel_documents, subwords
 
 FIELDS = {  # words of three subjects
