@@ -18,6 +18,7 @@ from docnmt.cli.options import (
     check_outputs,
     corpus_files,
     languages_of,
+    show,
 )
 
 
@@ -165,11 +166,8 @@ def _add_contrast(verbs: Verbs) -> None:
 def run_contrast(options: argparse.Namespace) -> None:
     import json
 
-    from rich.console import Console
-
-    from docnmt.base.files import write_atomically, write_json
+    from docnmt.base.files import write_atomically
     from docnmt.base.progress import Progress
-    from docnmt.base.report import write_tables
     from docnmt.decoding.translator import load
     from docnmt.evaluation.contrastive_items import write_items
     from docnmt.evaluation.contrastive_layouts import read_set
@@ -183,16 +181,11 @@ def run_contrast(options: argparse.Namespace) -> None:
         write_items(options.write, items)
     report = ContrastReport(translator, items, options.context, options.shuffled, options.resample)
     report.ask(options.translate, Progress())
-    tables = report.tables(Path(options.file).name)
-    if options.json:
-        write_json(options.json, report.as_dict())
-    write_tables(tables, options.markdown, options.latex)
     if options.items:
         with write_atomically(options.items) as file:
             for row in report.item_rows():
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
-    for table in tables:  # last, as a reader may close the pipe on it
-        table.print(Console())
+    show(options, report.tables(Path(options.file).name), report.as_dict())
 
 
 # ---- `docnmt contrast make`: a contrastive set from any parallel corpus ----
@@ -237,9 +230,6 @@ def _add_make(contrast: VerbParser) -> None:
 
 
 def run_make(options: argparse.Namespace) -> None:
-    from rich.console import Console
-
-    from docnmt.base.files import write_json
     from docnmt.corpus.read import read_corpus
     from docnmt.evaluation.contrastive_items import write_items
     from docnmt.evaluation.probe_words import chosen_classes
@@ -263,9 +253,7 @@ def run_make(options: argparse.Namespace) -> None:
         )
     write_items(options.output, items)
     table = prior_table(items, languages)
-    if options.json:
-        write_json(options.json, table.figures)
-    table.print(Console())
+    show(options, [table], table.figures)
 
 
 def _listed(words: str) -> list[str]:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from docnmt.base.errors import DocnmtError
-from docnmt.cli.options import Verbs, add_corpus, add_json, check_outputs, corpus_files, languages_of
+from docnmt.cli.options import Verbs, add_corpus, add_json, check_outputs, corpus_files, languages_of, show
 
 
 def add(verbs: Verbs) -> None:
@@ -178,9 +178,6 @@ def run_corpus_clean(options: argparse.Namespace) -> None:
 
 
 def run_corpus_align(options: argparse.Namespace) -> None:
-    from rich.console import Console
-
-    from docnmt.base.files import write_json
     from docnmt.base.lines import InputFile
     from docnmt.base.progress import Progress
     from docnmt.corpus.align import align_books, alignment_table, good_chapters, read_book
@@ -196,6 +193,4 @@ def run_corpus_align(options: argparse.Namespace) -> None:
     good = good_chapters(aligned, (options.source, options.target))
     write(options.output, [chapter.document(Path(options.source).name.partition(".")[0]) for chapter in good])
     table = alignment_table(books[0], books[1], aligned, good)
-    if options.json:
-        write_json(options.json, table.figures)
-    table.print(Console())
+    show(options, [table], table.figures)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from docnmt.base.errors import missing_extra
-from docnmt.cli.options import Verbs, add_tables, check_outputs
+from docnmt.cli.options import Verbs, add_tables, check_outputs, show
 
 PORT = 5001
 STORE = "judgements.sqlite"
@@ -76,22 +76,15 @@ def run_judge(options: argparse.Namespace) -> None:
 
 
 def run_judgements(options: argparse.Namespace) -> None:
-    from rich.console import Console
-
-    from docnmt.base.files import write_atomically, write_json
-    from docnmt.base.report import write_tables
+    from docnmt.base.files import write_atomically
     from docnmt.judging.store import Store
     from docnmt.judging.summary import as_csv, figures, summarise, summary_table
 
     check_outputs(options.csv, options.json, options.markdown, options.latex)
     store = Store(options.store)
     summary = summarise(store, options.judges)
-    table = summary_table(summary)
-    if options.json:
-        write_json(options.json, figures(summary))
     if options.csv:
         with write_atomically(options.csv) as file:
             file.write(as_csv(store, options.judges))
-    write_tables([table], options.markdown, options.latex)
     store.close()
-    table.print(Console())  # last, as a reader may close the pipe on it
+    show(options, [summary_table(summary)], figures(summary))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from docnmt.base.errors import DocnmtError, SkipBad, raise_bad
-from docnmt.cli.options import Verbs, add_corpus, add_json, check_outputs, corpus_files, languages_of
+from docnmt.cli.options import Verbs, add_corpus, add_json, check_outputs, corpus_files, languages_of, show
 
 if TYPE_CHECKING:
     from docnmt.base.progress import Progress
@@ -45,9 +45,6 @@ def run_quantize(options: argparse.Namespace) -> None:
     from dataclasses import asdict
     from pathlib import Path
 
-    from rich.console import Console
-
-    from docnmt.base.files import write_json
     from docnmt.model_folder import quantize_folder
 
     check_outputs(options.json)
@@ -55,10 +52,8 @@ def run_quantize(options: argparse.Namespace) -> None:
     named = folder if folder.name not in ("", "..") else folder.resolve()
     out = Path(options.output or named.with_name(f"{named.name}-int8"))
     done = quantize_folder(folder, out)
-    if options.json:
-        write_json(options.json, {"model": str(folder), "int8": str(out), **asdict(done)})
     print(f"int8 model: {out}")
-    quantized_table(done).print(Console())
+    show(options, [quantized_table(done)], {"model": str(folder), "int8": str(out), **asdict(done)})
 
 
 def quantized_table(done: Quantized) -> Table:
@@ -115,9 +110,6 @@ def _number(text: str) -> int:
 def run_shortlist(options: argparse.Namespace) -> None:
     from pathlib import Path
 
-    from rich.console import Console
-
-    from docnmt.base.files import write_json
     from docnmt.base.progress import Progress
     from docnmt.data.subwords import Subwords
     from docnmt.engine.shortlist import (
@@ -154,9 +146,7 @@ def run_shortlist(options: argparse.Namespace) -> None:
         others = sorted({candidates // 2, candidates, 2 * candidates, 4 * candidates})
         made = ((n, make_shortlist(lexicon, pairs, source, target, frequent, n)) for n in others)
         table = coverage_table(made, dev, candidates)
-        if options.json:
-            write_json(options.json, table.as_dict())
-        table.print(Console())
+        show(options, [table], table.as_dict())
 
 
 def coverage_table(shortlists: Iterable[tuple[int, Shortlist]], pairs: TrainingPairs, chosen: int) -> Table:

@@ -12,6 +12,7 @@ from docnmt.base.errors import DocnmtError, nearest
 
 if TYPE_CHECKING:
     from docnmt.base.lines import CorpusFiles
+    from docnmt.base.report import Table
     from docnmt.config import Recipe
 
 Verbs = argparse._SubParsersAction
@@ -56,6 +57,21 @@ def add_tables(verb: argparse.ArgumentParser) -> None:
     add_json(verb)
     verb.add_argument("--markdown", default="", metavar="FILE", help="write the tables as Markdown as well")
     verb.add_argument("--latex", default="", metavar="FILE", help="write the tables as LaTeX as well")
+
+
+def show(options: argparse.Namespace, tables: Sequence[Table], figures: object) -> None:
+    """Writes the files that were asked for and prints the tables: last, as a reader may close the pipe on them."""
+    from rich.console import Console
+
+    from docnmt.base.files import write_json
+    from docnmt.base.report import write_tables
+
+    if options.json:
+        write_json(options.json, figures)
+    if "markdown" in options:
+        write_tables(tables, options.markdown, options.latex)
+    for table in tables:
+        table.print(Console())
 
 
 def add_domains(verb: argparse.ArgumentParser) -> None:

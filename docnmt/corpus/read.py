@@ -122,17 +122,10 @@ def read_corpus(
 read_pairs = partial(read_corpus, sentence_level=True)
 
 
-def read_source(
-    path: str,
-    *,
-    format: str = "",
-    language: str = "",
-    on_bad: OnBad = raise_bad,
-    limit: int = MAX_CHARACTERS,
-) -> Iterator[Document]:
+def read_source(path: str, *, format: str = "", on_bad: OnBad = raise_bad) -> Iterator[Document]:
     """The source side alone, from a file or from standard input (`-`)."""
     _check_format(format, _SOURCE_ALONE, path)
-    reading = Reading((language, ""), on_bad, limit, Want.SOURCE)
+    reading = Reading(on_bad=on_bad, want=Want.SOURCE)
     with InputFile(path) as file:
         name = format or source_format(file)
         if name not in _SOURCE_ALONE:

@@ -24,7 +24,7 @@ SYSTEMS: dict[tuple[str, str], str] = {
     ("transformer", "cache"): "docnmt.systems.cache",  # Kuang et al. (2017)
     ("transformer", "continuous-cache"): "docnmt.systems.continuous_cache",  # Tu et al. (2018)
     ("transformer", "han"): "docnmt.systems.han",  # Miculicich et al. (2018)
-    ("rnnsearch", "none"): "docnmt.systems.interface:RNNSEARCH",  # Bahdanau et al. (2015)
+    ("rnnsearch", "none"): "docnmt.systems.hierarchical:BASE",  # Bahdanau et al. (2015)
     ("rnnsearch", "hierarchical"): "docnmt.systems.hierarchical",  # Wang et al. (2017)
     ("rnnsearch", "cache"): "docnmt.systems.cache:ON_RNNSEARCH",  # Kuang et al. (2017)
 }

@@ -87,4 +87,5 @@ class HierarchicalRNNsearch(RNNsearch):
         return gates + self.context_gates(z * d)
 
 
+BASE = System(RNNsearch, state=RecurrentState)  # without context
 SYSTEM = System(HierarchicalRNNsearch, rule=lambda _: HistoryRule, state=RecurrentState)

@@ -1,18 +1,19 @@
-"""What a system is, and the two that docnmt/model tells: the paper's and RNNsearch."""
+"""What a system is; and the paper's, which docnmt/model tells."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from docnmt.config import ContextConfig, ModelConfig
 from docnmt.data.context import ContextRule, HistoryRule
-from docnmt.data.store import TokenStore
 from docnmt.data.subwords import Subwords
 from docnmt.model.base import State, TranslationModel
-from docnmt.model.rnnsearch import RecurrentState, RNNsearch
 from docnmt.model.transformer import DecoderState, DocumentTransformer
+
+if TYPE_CHECKING:
+    from docnmt.data.store import TokenStore
 
 
 @dataclass(frozen=True)
@@ -35,4 +36,3 @@ def _papers_rule(context: ContextConfig) -> type[ContextRule]:
 
 
 PAPER = System(DocumentTransformer, _papers_rule)
-RNNSEARCH = System(RNNsearch, state=RecurrentState)
