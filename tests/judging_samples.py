@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from docnmt.judging.sampling import JudgedDocument, Sample
-from docnmt.judging.store import Store
+from docnmt.judging.store import JudgedDocument, Sample, Store
 
 NAMES = ("plain-baseline", "proposed-system")
 

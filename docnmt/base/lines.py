@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, cast
 
-from docnmt.base.errors import DocnmtError
+from docnmt.base.errors import BadInput, DocnmtError
 
 # ---- Text files as text: UTF-8, or UTF-16 or UTF-32 with a byte order mark, and back to the same bytes ----
 
@@ -183,6 +183,13 @@ class InputFile:
     def lines(self, limit: int) -> Iterator[Line]:
         """Every line without its end; a Flaw in the place of a bad one."""
         return chain.from_iterable(self._line_blocks(limit))
+
+    def numbered_lines(self, limit: int) -> Iterator[tuple[int, str]]:
+        """Every line and its number, from 1; a bad one is an error."""
+        for number, line in enumerate(self.lines(limit), 1):
+            if isinstance(line, Flaw):
+                raise BadInput(line.kind, line.problem, line.remedy, file=self.name, line=number)
+            yield number, line
 
     def chunks(self) -> Iterator[str]:
         """The text in pieces cut anywhere; bytes that are not UTF-8 come as lone surrogates (see `find_flaw`)."""

@@ -19,10 +19,9 @@ VERBS = {
     "corpus": ("corpus",),
     "translate": ("translate", "score"),
     "serve": ("serve",),
-    "evaluate": ("evaluate", "compare"),
+    "evaluate": ("evaluate", "compare", "judge", "judgements"),
     "context": ("context-gain", "contrast"),
     "tables": ("tables",),
-    "judge": ("judge", "judgements"),
     "model_tools": ("quantize", "shortlist", "import", "export"),
 }
 

@@ -1,4 +1,4 @@
-"""`docnmt evaluate` and `compare`."""
+"""`docnmt evaluate` and `compare`: by metrics; `judge` and `judgements`: by people."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from docnmt.base.errors import DocnmtError
-from docnmt.cli.options import Verbs, add_document_marks, add_domains, add_tables, check_outputs
+from docnmt.base.errors import DocnmtError, missing_extra
+from docnmt.cli.options import Verbs, add_document_marks, add_domains, add_tables, check_outputs, show
 
 if TYPE_CHECKING:
     from docnmt.base.progress import Progress
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from docnmt.evaluation.outputs import Output, References
     from docnmt.evaluation.scores import Measured
 
+PORT = 5001
+STORE = "judgements.sqlite"
 _METRICS = ("bleu", "chrf", "ter", "multi-bleu", "document-bleu")
 
 
@@ -40,6 +42,8 @@ def add(verbs: Verbs) -> None:
     )
     _add_common(compare, page="a page with the tables and all sentences side by side")
     compare.set_defaults(run=run_compare)
+
+    _add_judge(verbs)
 
 
 def _add_common(verb: argparse.ArgumentParser, page: str) -> None:
@@ -176,3 +180,84 @@ def _write(
     for table in tables:
         table.print(console)
         console.print()
+
+
+# ---- `docnmt judge` and `judgements`: people compare two systems ----
+
+
+def _add_judge(verbs: Verbs) -> None:
+    judge = verbs.add_parser(
+        "judge",
+        examples=["docnmt judge baseline.txt ours.txt --source test.tsv --documents 10"],
+        help="a page on which people say which of two systems is better, not knowing which is which",
+        description="Draws whole documents and serves a page that shows each sentence in its document with both "
+        "translations. Judges may stop and continue at any time; the same command continues with the same judgements.",
+    )
+    judge.add_argument("one", metavar="A", help="translations of the baseline")
+    judge.add_argument("other", metavar="B", help="translations of the other system")
+    judge.add_argument("--source", required=True, metavar="S", help="the source of both, with its documents")
+    judge.add_argument("--documents", type=int, default=20, metavar="N", help="how many to judge (default 20)")
+    judge.add_argument(
+        "--seed", type=int, default=1, metavar="N", help="seed of the sample and of the sides (default 1)"
+    )
+    judge.add_argument("--store", default=STORE, metavar="FILE", help=f"where judgements are kept (default {STORE})")
+    judge.add_argument("--host", default="127.0.0.1", help="address to listen at; 0.0.0.0 for all (default 127.0.0.1)")
+    judge.add_argument("--port", type=int, default=PORT, help=f"default {PORT}; 0 for any free one")
+    judge.add_argument(
+        "--name", action="append", default=[], metavar="HOST", help="a host name under which judges reach it"
+    )
+    judge.set_defaults(run=run_judge)
+
+    judgements = verbs.add_parser(
+        "judgements",
+        help="what the judges found: shares, agreement, sign test, CSV",
+        examples=["docnmt judgements judgements.sqlite --csv judgements.csv"],
+    )
+    judgements.add_argument("store", metavar="STORE", help="the --store of `docnmt judge`")
+    judgements.add_argument("--judges", nargs="+", default=[], metavar="NAME", help="of these judges only")
+    judgements.add_argument("--csv", default="", metavar="FILE", help="write all judgements as CSV")
+    add_tables(judgements)
+    judgements.set_defaults(run=run_judgements)
+
+
+def run_judge(options: argparse.Namespace) -> None:
+    try:
+        import starlette  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError as error:
+        raise missing_extra(f"{error.name} is needed to judge", "serve") from None
+    import asyncio
+
+    from docnmt.judging.app import judging_app
+    from docnmt.judging.store import Store, read_sample
+    from docnmt.serving.server import address, listen, serve
+
+    check_outputs(options.store)
+    sample = read_sample(options.source, (options.one, options.other), options.documents, options.seed)
+    bound = listen(options.host, options.port)
+    store = Store(options.store, sample)
+    try:
+        asked = f"{len(sample.questions):,} of {len(sample.sentences):,} sentences, which differ"
+        print(f"documents: {len(sample.documents):,}; judges are asked about {asked}")
+        print(f"judgements go to {options.store}; to see them: docnmt judgements {options.store}")
+        for name, secret in store.secrets().items():
+            print(f"{name} continues at {address(bound)}as/{secret}")
+        print(f"judge at {address(bound)} (Ctrl-C stops it, the same command continues)", flush=True)
+        asyncio.run(serve(judging_app(store, options.name), bound, seconds=5))
+    finally:
+        store.close()
+
+
+def run_judgements(options: argparse.Namespace) -> None:
+    from docnmt.base.files import write_atomically
+    from docnmt.judging.store import Store
+    from docnmt.judging.summary import as_csv, figures, summarise, summary_table
+
+    check_outputs(options.csv, options.json, options.markdown, options.latex)
+    store = Store(options.store)
+    summary = summarise(store, options.judges)
+    if options.csv:
+        with write_atomically(options.csv) as file:
+            file.write(as_csv(store, options.judges))
+    store.close()
+    show(options, [summary_table(summary)], figures(summary))

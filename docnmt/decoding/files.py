@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any, Protocol
 
-from docnmt.base.errors import BadInput, DocnmtError
+from docnmt.base.errors import DocnmtError
 from docnmt.base.files import write_atomically
-from docnmt.base.lines import MAX_CHARACTERS, STDIN, Flaw, InputFile
+from docnmt.base.lines import MAX_CHARACTERS, STDIN, InputFile
 from docnmt.corpus.read import detect_source_format, read_source
 from docnmt.decoding.excerpts import Excerpt, translate_best
 from docnmt.decoding.terms import Glossary
@@ -126,9 +126,7 @@ def _placed_text(path: str) -> Iterator[Placed]:
     with InputFile(path) as file:
         sentences: list[str] = []
         blank, first, documents = 0, 1, 0
-        for number, line in enumerate(file.lines(MAX_CHARACTERS), 1):
-            if isinstance(line, Flaw):
-                raise BadInput(line.kind, line.problem, line.remedy, file=file.name, line=number)
+        for number, line in file.numbered_lines(MAX_CHARACTERS):
             if line.strip():
                 if not sentences:
                     first = number

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from docnmt.base.errors import BadInput, DocnmtError
-from docnmt.base.lines import Flaw, InputFile
+from docnmt.base.lines import InputFile
 from docnmt.data.context import ContextRule
 from docnmt.decoding.beam import Hypothesis
 from docnmt.decoding.constraints import Constraints, Tracker
@@ -107,9 +107,7 @@ class Glossary:
 
 def _lines(file: InputFile) -> Iterator[tuple[int, Sequence[str]]]:
     """The columns of all lines that are not empty or comments."""
-    for number, line in enumerate(file.lines(2 * LONGEST_TERM + 1), 1):
-        if isinstance(line, Flaw):
-            raise BadInput(line.kind, line.problem, line.remedy, file=file.name, line=number)
+    for number, line in file.numbered_lines(2 * LONGEST_TERM + 1):
         if line.strip() and not line.startswith("#"):
             yield number, line.split("\t")
 

@@ -248,8 +248,7 @@ def context_gain(
     """
     check_has_context(translator, documents)
     contexts = with_contexts(documents, translator.card.context.spec, seed)
-    rule = translator.rule()
-    if rule is not None and rule.sees_translations:
+    if translator.rule().sees_translations:
         del contexts[REPEATED]
     encoded = encode(translator, documents, contexts)
     count = len(encoded.sources)

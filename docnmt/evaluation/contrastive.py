@@ -93,7 +93,7 @@ def judge(
 
 def sees_translations(translator: Translator, context: str | None) -> bool:
     rule = translator.rule(context)
-    return rule is not None and rule.sees_translations and rule.spec.previous > 0
+    return rule.sees_translations and rule.spec.previous > 0
 
 
 def target_contexts(translator: Translator, items: Sequence[Item], context: str | None) -> list[Passage]:
@@ -101,7 +101,7 @@ def target_contexts(translator: Translator, items: Sequence[Item], context: str 
     model sees them, the model's own. Those too far off to be seen are left empty."""
     found = [item.previous_target for item in items]
     rule = translator.rule(context)
-    if rule is None or not sees_translations(translator, context):
+    if not sees_translations(translator, context):
         return found
     bare = [n for n, item in enumerate(items) if not item.previous_target]
     documents = (Document(items[n].document, items[n].previous[-rule.spec.previous :]) for n in bare)
@@ -146,11 +146,11 @@ def write(
 ) -> list[Written]:
     """Translates the sentences of all items, each in its context; a system that sees the
     translations of its context translates that, too."""
-    rule = translator.rule(context)
-    before, after = (rule.spec.previous, rule.spec.following) if rule else (0, 0)
+    spec = translator.rule(context).spec
     asked, around = [], []
     for item in items:
-        previous, following = item.previous[max(0, len(item.previous) - before) :], item.following[:after]
+        previous = item.previous[max(0, len(item.previous) - spec.previous) :]
+        following = item.following[: spec.following]
         asked.append(Document(item.document, (*[""] * len(previous), *item.source, *[""] * len(following))))
         around.append(Document(item.document, (*previous, *item.source, *following)))
     written = []

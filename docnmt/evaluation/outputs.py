@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from docnmt.base.errors import BadInput, DocnmtError
-from docnmt.base.lines import MAX_CHARACTERS, STDIN, CorpusFiles, Flaw, InputFile
+from docnmt.base.lines import MAX_CHARACTERS, STDIN, CorpusFiles, InputFile
 from docnmt.corpus.read import read_corpus, read_rows, scored_format
 from docnmt.corpus.rows import Row, Want
 from docnmt.text.scripts import letters
@@ -249,11 +249,7 @@ def _aligned_lines(path: str, references: References) -> tuple[str, ...]:
     and none at all.
     """
     with InputFile(path) as file:
-        lines = []
-        for number, line in enumerate(file.lines(MAX_CHARACTERS), 1):
-            if isinstance(line, Flaw):
-                raise BadInput(line.kind, line.problem, line.remedy, file=file.name, line=number)
-            lines.append(line)
+        lines = [line for _, line in file.numbered_lines(MAX_CHARACTERS)]
     count = len(references)
     starts = {0, *(np.flatnonzero(np.diff(references.documents)) + 1).tolist()}  # the first sentence of each document
     full = [number for number, line in enumerate(lines, 1) if line.strip()]

@@ -1,2 +1,2 @@
 """People judge two systems without knowing which is which: the paper's subjective evaluation. In
-order: `sampling`, `store`, `app` (the page and its server), `summary`."""
+order: `store`, `app` (the page and its server), `summary`."""

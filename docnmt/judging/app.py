@@ -23,8 +23,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from docnmt.base.errors import DocnmtError
-from docnmt.judging.sampling import Place
-from docnmt.judging.store import CHOICES, Store, judge_key
+from docnmt.judging.store import CHOICES, Place, Store, judge_key
 from docnmt.serving.web import BodyLimits, Security, in_sentences
 from docnmt.text.scripts import SIGNS, UNSPACED
 

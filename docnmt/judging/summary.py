@@ -13,8 +13,7 @@ from typing import Any
 from docnmt.base.errors import DocnmtError
 from docnmt.base.report import Table, columns
 from docnmt.evaluation.significance import sign_test
-from docnmt.judging.sampling import Place, Sample
-from docnmt.judging.store import FIRST, SECOND, Judgement, Store
+from docnmt.judging.store import FIRST, SECOND, Judgement, Place, Sample, Store
 
 # ---- how far judges agree ----
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from docnmt.judging.sampling import read_sample
-from docnmt.judging.store import Store
+from docnmt.judging.store import Store, read_sample
 from tests.browser import open_browser
 from tests.judging_samples import write_files
 from tests.system.conftest import command

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from docnmt.base.errors import DocnmtError
-from docnmt.judging.sampling import Place, first_systems, read_sample
+from docnmt.judging.store import Place, first_systems, read_sample
 from tests.judging_samples import NAMES, make_sample, sentences, write_files
 
 LENGTHS = (3, 1, 6, 2, 4, 5, 2)

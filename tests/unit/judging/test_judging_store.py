@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from docnmt.base.errors import DocnmtError
-from docnmt.judging.sampling import Place
-from docnmt.judging.store import Store
+from docnmt.judging.store import Place, Store
 from tests.judging_samples import make_sample
 
 ROOT = Path(__file__).parents[3]
@@ -96,7 +95,7 @@ def test_a_verdict_of_a_stranger_or_about_nothing_is_not_stored(store):
 
 WRITER = """
 import sys
-from docnmt.judging.sampling import Place
+from docnmt.judging.store import Place
 from docnmt.judging.store import Store
 from tests.judging_samples import make_sample
 store = Store(sys.argv[1], make_sample())

@@ -13,8 +13,7 @@ import pytest
 
 from docnmt.base.errors import DocnmtError
 from docnmt.evaluation.significance import sign_test
-from docnmt.judging.sampling import Place
-from docnmt.judging.store import Store
+from docnmt.judging.store import Place, Store
 from docnmt.judging.summary import as_csv, figures, fleiss_kappa, same_passed, summarise, summary_table
 from tests.judging_samples import NAMES, make_sample, prefer
 
