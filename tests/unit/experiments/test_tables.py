@@ -515,7 +515,7 @@ def test_seeds_are_trained_in_an_order_in_which_the_recipes_own_comes_first():
         ({"recipe": replace(RECIPE, context=ContextConfig(kind="none"))}, "no context.*\n.*context.kind"),
         ({"recipe": replace(RECIPE, context=ContextConfig(integration="none"))}, "no context.*\n.*integration"),
         # Its layers, gates and integration are others: rows would be the same training under several names.
-        ({"recipe": replace(RECIPE, context=ContextConfig(kind="voita"))}, "is transformer with voita\n.*systems"),
+        ({"recipe": replace(RECIPE, context=ContextConfig(kind="voita"))}, "has transformer with voita\n.*systems"),
     ],
 )
 def test_what_no_table_can_be_made_of_is_refused(change, message):
