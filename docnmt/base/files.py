@@ -235,7 +235,8 @@ def owned(folder: str | Path, wait: Callable[[str], None] | None = None) -> Iter
         with open(path, "a+", encoding="utf-8") as file:
             held = _try_lock(file, folder)
             if held and _is_still(file, path):
-                _fill(file, json.dumps(asdict(Owner.this_process())))
+                with _needs_room(path):
+                    _fill(file, json.dumps(asdict(Owner.this_process())))
                 try:
                     yield
                 finally:
@@ -315,8 +316,7 @@ def _is_still(file: IO[str], path: Path) -> bool:
 
 def _fill(file: IO[str], text: str) -> None:
     file.truncate(0)
-    file.write(text)
-    file.flush()
+    os.write(file.fileno(), text.encode())  # past the buffer, which a full disk would leave to be written once more
 
 
 def _written(path: Path) -> Owner | None:

@@ -11,6 +11,7 @@ from pkgutil import resolve_name
 
 from docnmt.base import __version__
 from docnmt.base.errors import DocnmtError, Interrupted
+from docnmt.base.files import is_full
 from docnmt.cli.options import VerbParser
 
 # The verbs of each module of this package, in the order of --help.
@@ -38,6 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     warnings.showwarning = lambda message, *_, **__: print(f"warning: {message}", file=sys.stderr)
     try:
         options.run(options)
+        sys.stdout.flush()  # now, as what fails when Python ends has no error of ours
     except DocnmtError as error:
         print(f"docnmt: {error}", file=sys.stderr)
         return 2
@@ -48,7 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:  # a full disk, a folder that is not there: the system's own words say it
-        print(f"docnmt: {error.filename or 'error'}: {error.strerror or error}", file=sys.stderr)
+        where = error.filename or ("standard output" if is_full(error) else "error")  # files are named where written
+        print(f"docnmt: {where}: {error.strerror or error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("docnmt: interrupted", file=sys.stderr)

@@ -603,6 +603,14 @@ def test_a_reader_that_has_seen_enough_is_no_error(model, plain):
     assert "Traceback" not in err and "BrokenPipe" not in err
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_output_that_finds_no_room_is_named():
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "docnmt", "recipe"]
+        done = subprocess.run(command, env=environment(), stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2 and done.stderr == "docnmt: standard output: No space left on device\n"
+
+
 # ---- a log ----
 
 

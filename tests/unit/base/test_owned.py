@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import docnmt.base.files as files
-from docnmt.base.files import HOST, InUse, lock_trouble, owned, owner_of
+from docnmt.base.files import HOST, InUse, NoRoom, lock_trouble, owned, owner_of
 
 ROOT = Path(files.__file__).parents[2]
 HOLDER = """\
@@ -97,6 +97,18 @@ def test_whatever_happens_inside_the_folder_is_free_again(tmp_path):
     with pytest.raises(KeyboardInterrupt), owned(tmp_path / "run"):
         raise KeyboardInterrupt
     with owned(tmp_path / "run"), pytest.raises(InUse), owned(tmp_path / "run"):
+        pass
+
+
+def test_a_full_disk_names_the_lock(tmp_path, monkeypatch):
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", full)
+        with pytest.raises(NoRoom, match=f"{tmp_path / 'run.lock'}: there is no room"), owned(tmp_path / "run"):
+            pass
+    with owned(tmp_path / "run"):
         pass
 
 
