@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import importlib
+import importlib.util
 from collections.abc import Collection, Mapping
 from ctypes import byref, c_float, c_long, c_void_p
+from pathlib import Path
 from typing import NamedTuple
 
 import torch
@@ -285,6 +286,8 @@ def _as_c(value: Tensor | ctypes.Structure | ctypes.Array | int | None) -> objec
     return c_long(value) if isinstance(value, int) else value
 
 
+EXTENSION = "docnmt.engine._accelerator"
+AGAIN = "\n  Build it again: pip install -e . (or, in place, python setup.py build_ext --inplace)"
 MISSING = (
     "docnmt is installed without its C extension: translation is slower, and int8 models are multiplied in float32\n"
     "  Install GCC or Clang, then docnmt again: pip install --force-reinstall --no-deps . (docs/speed.md)"
@@ -294,18 +297,30 @@ MISSING = (
 @functools.cache
 def accelerators() -> dict[str, Accelerator]:
     """Those that this processor can run, by their levels, best first; none if the extension was not built."""
+    found = importlib.util.find_spec(EXTENSION)
+    if found is not None and found.origin and not _is_whole(Path(found.origin)):  # the process would die of it
+        raise DocnmtError(f"{found.origin}: the C extension is cut short{AGAIN}")
     try:
-        module = importlib.import_module("docnmt.engine._accelerator")
+        module = importlib.import_module(EXTENSION)
     except ImportError:
         return {}
     library = ctypes.CDLL(module.__file__)
     try:
         return {level: Accelerator(library, level) for level in module.levels}
     except (AttributeError, AssertionError):
-        raise DocnmtError(
-            f"{module.__file__}: the C extension was built for another version of docnmt\n"
-            "  Build it again: pip install -e . (or, in place, python setup.py build_ext --inplace)"
-        ) from None
+        problem = "the C extension was built for another version of docnmt"
+        raise DocnmtError(f"{module.__file__}: {problem}{AGAIN}") from None
+
+
+def _is_whole(library: Path) -> bool:
+    """Whether it is as long as its header says; other systems than Linux look themselves."""
+    with open(library, "rb") as file:
+        header = file.read(64)
+    if not header.startswith(b"\x7fELF\x02"):
+        return True
+    sections, size, count = int.from_bytes(header[40:48], "little"), header[58:60], header[60:62]
+    end = sections + int.from_bytes(size, "little") * int.from_bytes(count, "little")  # what a linker writes last
+    return len(header) == 64 and end <= library.stat().st_size
 
 
 def accelerator() -> Accelerator | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import docnmt.engine
+from docnmt.base.errors import DocnmtError
 from docnmt.data.packing import pack
 from docnmt.decoding.translator import Translator
-from docnmt.engine import Engine, EngineState
+from docnmt.engine import Engine, EngineState, native
 from docnmt.engine.native import ACTIVATIONS, LANES, MOST_OF_FOUR, accelerator, accelerators, quantize
 from tests.builders import SOURCE_WORDS, loaded_model, make_model, random_sentences, with_end
 
@@ -31,6 +33,22 @@ def test_without_the_extension_there_is_none_and_translators_say_so(monkeypatch)
         with pytest.warns(UserWarning, match="without its C extension: translation is slower(.|\n)*pip install"):
             engine = Translator(replace(loaded_model(), int8=True)).engine
         assert engine.accelerator is None and not engine.int8
+    finally:
+        accelerators.cache_clear()
+
+
+@needs_accelerator
+@pytest.mark.skipif(sys.platform != "linux", reason="other loaders look themselves")
+@pytest.mark.parametrize("left", [5, 63, 5_000, -2_000])
+def test_an_extension_that_is_cut_short_is_an_error_and_no_dead_process(tmp_path, monkeypatch, left):
+    whole = Path(accelerator().library._name)
+    cut = tmp_path / whole.name
+    cut.write_bytes(whole.read_bytes()[:left])
+    monkeypatch.setattr(native.importlib.util, "find_spec", lambda _: ModuleSpec("_", None, origin=str(cut)))
+    accelerators.cache_clear()
+    try:
+        with pytest.raises(DocnmtError, match=f"{cut}: the C extension is cut short\n  Build it again"):
+            accelerator()
     finally:
         accelerators.cache_clear()
 
