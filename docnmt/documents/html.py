@@ -99,9 +99,7 @@ class Reader:
         while number < len(found):
             token = found[number]
             following = number + 1
-            if len(self._pieces) > 2 * MAX_IN_PARAGRAPH:  # while reading: they take many times their size
-                where = f"{self._name}, line {line_of(self._text, self._pieces[0].start)}"
-                raise DocnmtError(f"{where}: more than {MAX_IN_PARAGRAPH:,} tags in one paragraph\n  Split it.")
+            self._count()
             if token.kind in ("text", "cdata"):
                 self._read_text(token)
             elif token.kind == "open":
@@ -123,6 +121,12 @@ class Reader:
             number = following
         yield from self._end_line()
 
+    def _count(self) -> None:
+        """While reading: what a line is made of takes many times its size."""
+        if len(self._pieces) + len(self._later) > 2 * MAX_IN_PARAGRAPH:
+            where = f"{self._name}, line {line_of(self._text, self._pieces[0].start)}"
+            raise DocnmtError(f"{where}: more than {MAX_IN_PARAGRAPH:,} tags in one paragraph\n  Split it.")
+
     def _read_text(self, token: Token) -> None:
         if token.kind == "cdata":
             content = self._text[token.start + 9 : token.end].removesuffix("]]>")
@@ -132,6 +136,7 @@ class Reader:
         for template in TEMPLATE.finditer(self._text, token.start, token.end):
             self._read_words(end, template.start())
             self._pieces.append(Piece(*template.span(), wide=True))
+            self._count()
             end = template.end()
         self._read_words(end, token.end)
 
@@ -141,6 +146,7 @@ class Reader:
             character = html.unescape(reference[0])
             self._pieces.append(Piece(*reference.span(), "" if character == "\xad" else character))
             start = reference.end()
+            self._count()
         self._pieces += plain(self._text, start, end)
 
     def _leave_alone(self, token: Token, end: int, read: dict[str, Attribute]) -> Iterator[Place[str]]:

@@ -55,13 +55,13 @@ def _has_entries(whole: Any) -> bool:
     """Whether everything in the file is an entry: a message and remarks about it."""
     if not isinstance(whole, dict | list):
         return False
-    items = whole.items() if isinstance(whole, dict) else [("", item) for item in whole]
-    found = [
-        item
+    items = whole.items() if isinstance(whole, dict) else (("", item) for item in whole)
+    entries = (
+        _is_entry(item)
         for key, item in items
         if (isinstance(item, str) and key != "$schema") or (isinstance(item, dict | list) and not key.startswith("@"))
-    ]
-    return bool(found) and all(map(_is_entry, found))
+    )
+    return next(entries, False) and all(entries)
 
 
 def _is_entry(item: Any) -> bool:

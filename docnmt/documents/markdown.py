@@ -9,15 +9,15 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import product
+from itertools import chain, product
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.lines import decoded
 from docnmt.documents.html import places_in
 from docnmt.documents.inline import ADDRESS, Passage, Piece, is_readable, nested, passage_of
-from docnmt.documents.markdown_blocks import Block, Blocks, TooManyMarks, starts_html
+from docnmt.documents.markdown_blocks import Block, Blocks, starts_html
 from docnmt.documents.markdown_inline import PUNCTUATION, Inside, Line
-from docnmt.documents.segment import MAX_IN_PARAGRAPH, Mark, Place, Segment, Splice, SplicedFile
+from docnmt.documents.segment import Mark, Place, Segment, Splice, SplicedFile
 
 # ---- writing: text and marks as Markdown that reads as exactly this text and these marks ----
 
@@ -35,7 +35,7 @@ _BLOCK_START = re.compile(
     r"#{1,6}(?:\s|$)|>|[-+*](?:\s|$)|[.)](?<=\d.)(?:\s|$)|[=_-][=_ -]*$|~~~|:::|\$\$|!!!|\?\?\?|\[[ xX]\]\s|:(?<=\]:)"
 )
 # A backslash has to follow these: before them it would not help.
-_BEFORE = re.compile(r"\d{1,9}(?=[.)](?:\s|\0|$))|\[(?:[^\[\]\\]|\\.)+\](?=:)")
+_BEFORE = re.compile(r"\d{1,9}(?=[.)](?:\s|\0|$))|\[(?:[^\[\]\\]|\\.)++\](?=:)")
 _NO_LINE_START = re.compile(r"[#>+*=~|:<_0-9!?$-]|\[\^|\\[-+#>=]")
 _CLOSING_HASHES = re.compile(r"(?:^|(?<=\s))(#+)\s*$")
 _LINE_MARKS = re.compile(r"(?<![ \t])[ \t]*+(?:\r\n?|\n)[ \t>]*")
@@ -226,22 +226,18 @@ def read(data: bytes, name: str, languages: tuple[str, str]) -> SplicedFile[str]
 
 
 def _places(text: str, name: str) -> Iterator[Place[str]]:
-    try:
-        blocks = Blocks(text)
-        for _ in blocks.read():
-            pass  # links may be defined after they are used: labels are known at the end
-        reader = _Reader(text, name, frozenset(blocks.labels))
-        for block in Blocks(text).read():
-            yield from reader.places(block)
-    except TooManyMarks as error:
-        problem = f"more than {MAX_IN_PARAGRAPH:,} tags or lines in one paragraph: {str(error)!r}..."
-        raise DocnmtError(f"{name}: {problem}\n  Split it.") from None
+    blocks = Blocks(text)
+    for _ in blocks.read():
+        pass  # links may be defined after they are used: labels are known at the end
+    reader = _Reader(text, name, frozenset(blocks.labels))
+    for block in Blocks(text).read():
+        yield from reader.places(block)
 
 
 class _Reader:
     def __init__(self, text: str, name: str, labels: frozenset[str]):
         self.text, self.labels, self._name = text, labels, name
-        self._line_starts = array("q", [0, *(end.end() for end in _LINE_END.finditer(text))])
+        self._line_starts = array("q", chain((0,), (end.end() for end in _LINE_END.finditer(text))))
 
     def column(self, place: int) -> int:
         return place - self._line_starts[bisect_right(self._line_starts, place) - 1]

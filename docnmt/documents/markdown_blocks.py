@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from docnmt.documents.segment import MAX_IN_PARAGRAPH
+from docnmt.documents.segment import MAX_IN_PARAGRAPH, TooManyMarks
 
 MAX_DEPTH = 100  # of nested quotes and lists, as in markdown-it; deeper ones are text
 _LINE = re.compile(r"[^\r\n]*+(?:\r\n?|\n|\Z)")
@@ -20,7 +20,7 @@ _KEY = re.compile(r"^[\w\"'][^\r\n:=]*[:=]", re.MULTILINE)
 _HEADING = re.compile(r"#{1,6}(?:[ \t]+|$)")
 _CLOSING_HASHES = re.compile(r"(?:^|[ \t])#+[ \t]*$")
 _FENCE = re.compile(r"`{3,}(?=[^`]*$)|~{3,}")
-_RULE = re.compile(r"(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})$")
+_RULE = re.compile(r"(?:(?:\*[ \t]*){3,}+|(?:-[ \t]*){3,}+|(?:_[ \t]*){3,}+)$")
 _SPACES_OR_TAB = re.compile(r" +|\t")
 _UNDERLINE = re.compile(r"(?:=+|-+)[ \t]*$")
 _ITEM = re.compile(r"([-+*]|(\d{1,9})[.)])(?=[ \t]|$)")
@@ -128,10 +128,6 @@ class _Line:
 
     def match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
         return pattern.match(self.text, self.next, self.end)
-
-
-class TooManyMarks(Exception):
-    """More marks or lines in one paragraph than are read; it says how the paragraph begins."""
 
 
 class Blocks:

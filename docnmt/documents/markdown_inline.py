@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 from docnmt.documents.html import LEFT_ALONE
 from docnmt.documents.inline import ADDRESS, TEMPLATE, Piece, plain
-from docnmt.documents.markdown_blocks import INLINE_TAG, TooManyMarks, label
-from docnmt.documents.segment import MAX_IN_PARAGRAPH
+from docnmt.documents.markdown_blocks import INLINE_TAG, label
+from docnmt.documents.segment import MAX_IN_PARAGRAPH, TooManyMarks
 
 PUNCTUATION = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 _ENTITY = r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});"

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from docnmt.documents.inline import paired, with_marks
-from docnmt.documents.segment import Change, Mark, Segment, Splice
+from docnmt.documents.segment import MAX_IN_PARAGRAPH, Change, Mark, Segment, Splice, TooManyMarks
 
 # Matched only from the first of several spaces: else a long run of them would take quadratic time.
 _BREAK = re.compile(r"(?<![ \xa0])[ \xa0]*+[\n\t\r\v\f\a\b][\s\a\b]*")
@@ -28,7 +28,7 @@ _NO_TEXT = re.compile(
     r"%(?:\(\w+\))?[-+ #0-9.*$']*(?:hh|h|ll|l|z|j|t|L)?[A-Za-z]|\{[^{}]*\}|\$\w+\$|(?<![\w-])--?[A-Za-z][\w-]*"
 )
 # A link or an address alone is not text.
-_ADDRESS = re.compile(r"(?:\w+://|www\.|mailto:)\S+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_ADDRESS = re.compile(r"(?:\w+://|www\.|mailto:)\S+|[\w.+-]+@[\w-]+(?:\.[\w-]+)++")
 # Only a short label marks a key to press, as in "_Open" or "E&xit".
 _LABEL = 60
 # A shorter line was broken on purpose.
@@ -95,6 +95,8 @@ def _add_line(lines: list[_Line], text: str, start: int, end: int, translate: bo
     words, marks, entities = plain(raw, _INSIDE_LABEL if is_label else _INSIDE)
     if _LETTER.search(_NO_TEXT.sub("", words)) and not _ADDRESS.fullmatch(words):
         lines.append(_Line(start, end, Segment(words, marks, translate), entities))
+    if len(lines) > MAX_IN_PARAGRAPH:
+        raise TooManyMarks(text[:40])
 
 
 def plain(raw: str, pattern: re.Pattern[str]) -> tuple[str, tuple[Mark, ...], dict[int, str]]:
@@ -121,6 +123,8 @@ def plain(raw: str, pattern: re.Pattern[str]) -> tuple[str, tuple[Mark, ...], di
             case group:
                 text = text.rstrip(" ") + " " if group == "wrap" else text
                 marks.append(Mark(len(text), found[0]))
+                if len(marks) > MAX_IN_PARAGRAPH:  # while reading: what they take is many times their size
+                    raise TooManyMarks(raw[:40])
     return text + raw[end:], paired(marks), entities
 
 

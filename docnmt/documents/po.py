@@ -19,7 +19,7 @@ from docnmt.text.scripts import CJK, CJK_PUNCTUATION, columns
 
 _TOKEN = re.compile(
     r"\s+|(?P<comment>\#[^\n]*)|(?P<keyword>[a-z_]+)(?:[ \t]*\[[ \t]*(?P<form>[0-9]{1,4})[ \t]*\])?"
-    r'|(?P<string>"(?:[^"\\\n]|\\.)*")'
+    r'|(?P<string>"(?:[^"\\\n]|\\.)*+")'
 )
 _ESCAPE = re.compile(r"\\([0-7]{1,3}|x[0-9a-fA-F]{1,2}|.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
@@ -94,7 +94,7 @@ class _Reader:
         entry = PoEntry(0, 0)
         at = 1 if self.text.startswith("\ufeff") else 0
         key: re.Match[str] | None = None  # the keyword whose strings are being read
-        strings: list[re.Match[str]] = []
+        first = last = -1  # where these begin and end
         while at < len(self.text):
             token = _TOKEN.match(self.text, at)
             if token is None:
@@ -103,13 +103,13 @@ class _Reader:
             if token["string"]:
                 if key is None:
                     raise self.error(token.start(), "a string without a keyword before it")
-                strings.append(token)
+                first, last = first if first >= 0 else token.start(), at
                 continue
             if not (token["comment"] or token["keyword"]):
                 continue
             if key:
-                self._add(entry, key, strings)
-            key, strings = None, []
+                self._add(entry, key, first, last)
+            key, first = None, -1
             if entry.forms and token["keyword"] != "msgstr":
                 yield self._checked(entry)
                 entry = PoEntry(0, 0)
@@ -122,18 +122,22 @@ class _Reader:
             else:
                 _comment(entry, token)
         if key:
-            self._add(entry, key, strings)
+            self._add(entry, key, first, last)
         if entry.line:
             yield self._checked(entry)
 
-    def _add(self, entry: PoEntry, key: re.Match[str], strings: list[re.Match[str]]) -> None:
+    def _add(self, entry: PoEntry, key: re.Match[str], first: int, last: int) -> None:
+        """The strings after a keyword, from `first` to `last`."""
         name = key["keyword"]
-        if not strings:
+        if first < 0:
             raise self.error(key.start(), f"{key[0]} without a string")
         if name == "domain":
             return
-        text = "".join(_unescaped(string[0][1:-1]) for string in strings)
-        read = PoString(strings[0].start(), strings[-1].end(), text)
+        text = ""  # added to, as a list of tiny strings takes many times their size
+        for string in _TOKEN.finditer(self.text, first, last):
+            if string["string"]:
+                text += _unescaped(string[0][1:-1])
+        read = PoString(first, last, text)
         if not entry.line:
             entry.line, entry.start = self.line(key.start()), key.start()
         if name == "msgstr":

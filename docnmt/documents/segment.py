@@ -164,9 +164,13 @@ class SplicedFile(Generic[AnyStr]):
         self._places: Callable[[], Iterable[Place[AnyStr] | Change[AnyStr]]] = places
         self._finish: Callable[[AnyStr], bytes] = finish
         room = Room(len(data), name)
-        self.segments: Sequence[Segment] = [
-            room.add(segment) for place in places() if isinstance(place, Place) for segment in place.segments
-        ]
+        try:
+            self.segments: Sequence[Segment] = [
+                room.add(segment) for place in places() if isinstance(place, Place) for segment in place.segments
+            ]
+        except TooManyMarks as error:
+            problem = f"more than {MAX_IN_PARAGRAPH:,} tags or lines in one paragraph: {str(error)!r}..."
+            raise DocnmtError(f"{name}: {problem}\n  Split it into paragraphs.") from None
 
     def write(self, translations: Sequence[Segment], always: bool = False) -> bytes:
         """`always` makes the changes that go along with a translation, even if there is none."""
@@ -196,6 +200,10 @@ MAX_IN_PARAGRAPH = 50_000  # marks, or elements of XML
 _ANYWAY, _BYTES = 50_000, 24  # pieces that any file may have; beyond them one for so many bytes
 
 
+class TooManyMarks(Exception):
+    """More marks or lines in one paragraph than are read; it says how the paragraph begins."""
+
+
 class Room:
     """Counts the pieces of a file while it is read."""
 
@@ -213,8 +221,7 @@ class Room:
             problem = f"a paragraph of more than {MAX_PARAGRAPH:,} characters: {segment.text[:40]!r}..."
             raise DocnmtError(f"{self._name}: {problem}\n  Split it into paragraphs.")
         if len(segment.marks) > MAX_IN_PARAGRAPH:
-            problem = f"more than {MAX_IN_PARAGRAPH:,} tags in one paragraph: {segment.text[:40]!r}..."
-            raise DocnmtError(f"{self._name}: {problem}\n  Split it into paragraphs.")
+            raise TooManyMarks(segment.text[:40])
         self.take(1 + len(segment.marks))
         return segment
 

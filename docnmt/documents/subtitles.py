@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.lines import decoded
@@ -31,7 +31,7 @@ _SLIP = re.compile(
 # <i>, <v Anna>, <00:01.500>, and what some players take from another format: {\an8}, {y:i}
 _CODE = r"</?[A-Za-z][^<>]*>|<[\d:.]+>|\{\\[^{}]*\}|\{[A-Za-z]:[^{}]*\}"
 _SPEAKER = r"(?:[-‐–—](?!-)|(?:>|&gt;){2,3})"
-_LEAD = re.compile(rf"(?:\s+|{_CODE}|{_SPEAKER}|[♪♫♬]+)*")
+_LEAD = re.compile(rf"(?:\s+|{_CODE}|{_SPEAKER}|[♪♫♬]+)*+")
 _TAIL = re.compile(rf"\s+|{_CODE}|[♪♫♬]+")
 _NEXT_SPEAKER = re.compile(r"(?<=[.!?…»\"”])[ \t]+(?=[-‐–—][ \t]?(?P<word>\w))")
 _INSIDE = re.compile(rf"(?P<code>{_CODE}|[♪♫♬]+ *)|(?P<space>\s+)|(?P<entity>&(?:#?\w{{1,31}});)")
@@ -68,8 +68,26 @@ class Utterance:
         return _LETTER.search(self.text) is not None
 
 
-def read_cues(text: str, name: str) -> list[Cue]:
-    starts = array("q", [found.start() for found in _LINE.finditer(text)])  # strings would take more memory
+class Cues(Sequence[Cue]):
+    """Those of a file, as numbers side by side: as objects they would take more memory than all the rest."""
+
+    def __init__(self) -> None:
+        self._numbers = array("d")  # which hold the whole numbers up to 2 ** 53, too
+
+    def append(self, cue: Cue) -> None:
+        self._numbers.extend((cue.line, cue.start, cue.end, cue.text_start, cue.text_end))
+
+    def __getitem__(self, at: int) -> Cue:  # type: ignore[override]  # no slices
+        at = range(len(self))[at]
+        line, start, end, text_start, text_end = self._numbers[5 * at : 5 * at + 5]
+        return Cue(int(line), start, end, int(text_start), int(text_end))
+
+    def __len__(self) -> int:
+        return len(self._numbers) // 5
+
+
+def read_cues(text: str, name: str) -> Cues:
+    starts = array("q", (found.start() for found in _LINE.finditer(text)))  # strings would take more memory
     starts.append(len(text))
 
     def line(number: int) -> str:
@@ -84,7 +102,7 @@ def read_cues(text: str, name: str) -> list[Cue]:
             f"{name}, line {first + 1}: not subtitles: no line has a timing\n"
             "  A cue has a line such as 00:00:01,000 --> 00:00:02,500 above its text."
         )
-    cues: list[Cue] = []
+    cues = Cues()
     for number, last in pairwise([*timings, count]):
         if last < count and line(last - 1).strip().isdecimal():
             last -= 1  # the number of the next cue
@@ -122,24 +140,25 @@ def _seconds(timing: re.Match[str], first: int) -> float:
     return int(hours) * 3600 + int(minutes) * 60 + int(seconds) + int(fraction.ljust(3, "0")) / 1000
 
 
-def utterances(text: str, number: int, cue: Cue) -> list[Utterance]:
-    return [_utterance(text, number, start, end) for start, end in _spoken(text, cue)]
+def utterances(text: str, number: int, cue: Cue) -> Iterator[Utterance]:
+    for start, end in pairwise(chain(_speakers(text, cue), (cue.text_end,))):
+        yield _utterance(text, number, start, end)
 
 
-def _spoken(text: str, cue: Cue) -> list[tuple[int, int]]:
-    """Where each speaker begins and ends: with a dash, a name or a music sign at the beginning of a line."""
-    starts: list[int] = []
+def _speakers(text: str, cue: Cue) -> Iterator[int]:
+    """Where each begins: with a dash, a name or a music sign at the beginning of a line."""
+    first = True
     for found in re.compile(r"[^\r\n]+").finditer(text, cue.text_start, cue.text_end):
         lead = _LEAD.match(text, found.start(), found.end())
         signs = lead[0] if lead else ""
         dashes = re.search(_SPEAKER, re.sub(_CODE, "", signs)) is not None
-        if not starts or dashes or "♪" in signs or "♫" in signs or "<v" in signs:
-            starts.append(found.start())
+        if first or dashes or "♪" in signs or "♫" in signs or "<v" in signs:
+            yield found.start()
+        first = False
         if dashes:  # "- Oui. - Non."
             for second in _NEXT_SPEAKER.finditer(text, found.start(), found.end()):
                 if not second["word"].islower():
-                    starts.append(second.end())
-    return list(zip(starts, [*starts[1:], cue.text_end], strict=False))
+                    yield second.end()
 
 
 def _utterance(text: str, cue: int, begin: int, end: int) -> Utterance:
@@ -166,11 +185,10 @@ def _core(text: str, start: int, end: int) -> tuple[int, int]:
     marks = paired(Mark(token.start(), token[0]) for token in tokens)
     lead = _LEAD.match(text, start, end)
     first = lead.end() if lead else start
-    last = end
-    # Each turn goes back over one token at the end.
-    for token in reversed(list(_TAIL.finditer(text, first, end))):
-        if token.end() == last:
-            last = token.start()
+    tail = reached = -1  # of the tokens in a row that were seen last
+    for token in _TAIL.finditer(text, first, end):
+        tail, reached = tail if token.start() == reached else token.start(), token.end()
+    last = tail if reached == end else end
     pairs: dict[int, list[int]] = {}
     for mark in marks:
         if mark.pair:
@@ -226,7 +244,7 @@ class Subtitles(SplicedFile[str]):
         raw = self._text[max(cue.text_start, cue.text_end - 200) : cue.text_end]
         return re.sub(rf"{_CODE}|[♪♫♬]+", "", raw).rstrip()[-20:]
 
-    def _spoken(self) -> Iterator[list[Utterance]]:
+    def _spoken(self) -> Iterator[Iterator[Utterance]]:
         return (utterances(self._text, number, cue) for number, cue in enumerate(self.cues))
 
     def _joined(self) -> Iterator[list[Utterance]]:

@@ -9,7 +9,7 @@ from functools import partial
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.lines import decoded
-from docnmt.documents.segment import Place, Segment, SplicedFile
+from docnmt.documents.segment import MAX_IN_PARAGRAPH, Place, Segment, SplicedFile
 from docnmt.text.scripts import columns, unspaced
 
 _LINE = re.compile(r"([^\r\n]*)(\r\n|\n|\r|\Z)")
@@ -41,29 +41,19 @@ def read(data: bytes, name: str, languages: tuple[str, str]) -> SplicedFile[str]
 
 
 def _places(text: str) -> Iterator[Place[str]]:
-    block: list[_Line] = []
+    """Lines up to an empty one or to an item of a list may be one paragraph; more than any has are not kept for it."""
+    run: list[_Line] = []
     for found in _LINE.finditer(text):
         line = found[1]
         prefix = _PREFIX.match(line)
         assert prefix
         content = line[prefix.end() :].rstrip()
-        if content:
-            start = found.start() + prefix.end()
-            block.append(_Line(start, start + len(content), prefix[0], content, found[2]))
-        else:
-            yield from _in_block(block)
-            block = []
-    yield from _in_block(block)
-
-
-def _in_block(lines: list[_Line]) -> Iterator[Place[str]]:
-    """Items of a list in a block of lines may be wrapped, too."""
-    run: list[_Line] = []
-    for line in lines:
-        if run and _ITEM.match(line.prefix + line.text):
+        if not content or len(run) == MAX_IN_PARAGRAPH or _ITEM.match(prefix[0] + content):
             yield from _in_run(run)
             run = []
-        run.append(line)
+        if content:
+            start = found.start() + prefix.end()
+            run.append(_Line(start, start + len(content), prefix[0], content, found[2]))
     yield from _in_run(run)
 
 

@@ -33,7 +33,7 @@ _ENDS = r"""
     (?=(?P<space>[^\S{line}]+)|(?P<wide>[{wide}]))
 """
 _WORD = re.compile(r"""[^\s"'“‘„‚«‹»(\[{¿¡「『（【《〈’/]+$""")
-_INITIALS = re.compile(r"(?:[^\W\d_]{1,2}\.-?)*[^\W\d_]\Z")  # "J", "J.-C", "U.S", "z.B"
+_INITIALS = re.compile(r"(?:[^\W\d_]{1,2}\.-?)*+[^\W\d_]\Z")  # "J", "J.-C", "U.S", "z.B"
 _FIRST = re.compile(r"[^\W_]+")
 _ROMAN = re.compile(r"[IVXLC]+\b")
 _LETTER = re.compile(r"[^\W\d_]")
