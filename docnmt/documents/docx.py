@@ -83,7 +83,7 @@ class _Part:
         known: dict[Segment, list[_Runs]] = {}
         for element in outermost.walk():
             if element.name == "wp:docPr":
-                yield from attribute_places(self.xml, element, "title", "descr")
+                yield from attribute_places(self.xml, element, "title", "descr", role="picture")
             elif element.name == "w:p" and (runs := self._runs(element)):
                 segment = runs.passage.segment
                 if segment in known and any(around.name == "mc:Fallback" for around in element.ancestors):

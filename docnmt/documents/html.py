@@ -209,11 +209,12 @@ class Reader:
 
     def _attribute_places(self, token: Token, read: dict[str, Attribute]) -> list[Place[str]]:
         places: list[Place[str]] = []
+        role = "picture" if token.name in ("img", "area") else ""
         for attribute in _read_attributes(token.name, read):
             text = collapsed(html.unescape(attribute.value)).strip()
             if is_readable(text):
                 quoted = partial(self._quoted, attribute.quote or '"')
-                places.append(Place.of(attribute.start, attribute.end, Segment(text), quoted))
+                places.append(Place.of(attribute.start, attribute.end, Segment(text, role=role), quoted))
         return places
 
     def _quoted(self, quote: str, new: Segment) -> list[str]:

@@ -298,13 +298,14 @@ def written(pieces: Iterable[str | Piece], xml: XmlBytes) -> list[Part]:
     return parts
 
 
-def attribute_places(xml: XmlBytes, element: Element, *names: str) -> Iterator[Place[bytes]]:
+def attribute_places(xml: XmlBytes, element: Element, *names: str, role: str = "") -> Iterator[Place[bytes]]:
     """The values of those attributes that an element has and that have words."""
     for name in names:
         found = xml.attribute(element, name)
         text = " ".join(element.attributes.get(name, "").split())
         if found and has_letters(text):
-            yield Place.of(*found, Segment(text), lambda new: [xml.encode(escape(new.text, in_quotes=True))])
+            segment = Segment(text, role=role)
+            yield Place.of(*found, segment, lambda new: [xml.encode(escape(new.text, in_quotes=True))])
 
 
 def xml_file(

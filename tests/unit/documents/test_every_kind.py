@@ -159,20 +159,21 @@ def roles(data: bytes, name: str) -> list[str]:
 def test_headings_cells_notes_and_pictures_are_told_apart():
     markdown = "# Un\n\nDeux.\n\nTrois\n---\n\n| a | b |\n|-|-|\n| c | d |\n\nQuatre[^1]\n\n[^1]: Cinq.\n\n![Six](a)\n"
     assert roles(markdown.encode(), "a.md") == ["heading", "", "heading", *["cell"] * 4, "", "note", "picture"]
-    page = "<title>Un</title><h2>De<b>ux</b></h2><p>Trois</p><table><tr><td><p>Q</p><p>C</p><th>S</table>Sept"
-    assert roles(page.encode(), "a.html") == ["title", "heading", "", "cell", "cell", "cell", ""]
+    page = "<title>Un</title><h2>De<b>ux</b></h2><p>Trois</p><table><tr><td><p>Q</p><p>C</p><th>S</table>S<img alt=H>"
+    assert roles(page.encode(), "a.html") == ["title", "heading", "", "cell", "cell", "cell", "", "picture"]
     paragraph = "<w:p>{}<w:r><w:t>Un</w:t></w:r></w:p>".format
     style = '<w:style w:styleId="T1"><w:name w:val="heading 1"/></w:style>'
     word = docx(
         paragraph('<w:pPr><w:pStyle w:val="T1"/></w:pPr>')
         + paragraph("")
-        + f"<w:tbl><w:tr><w:tc>{paragraph('')}</w:tc></w:tr></w:tbl>",
+        + f"<w:tbl><w:tr><w:tc>{paragraph('')}</w:tc></w:tr></w:tbl>"
+        + '<w:p><w:r><w:drawing><wp:docPr descr="Un"/></w:drawing></w:r></w:p>',
         title="Un",
         styles=word_part(style, "styles"),
         footnotes=word_part(f'<w:footnote w:id="1">{paragraph("")}</w:footnote>', "footnotes"),
         header1=word_part(paragraph(""), "hdr"),
     )
-    assert roles(word, "a.docx") == ["title", "heading", "", "cell", "note", "header"]
+    assert roles(word, "a.docx") == ["title", "heading", "", "cell", "picture", "note", "header"]
     text = odt(
         "<text:h>Un</text:h><text:p>Deux</text:p><table:table><table:table-row><table:table-cell><text:p>Trois</text:p>"
         "</table:table-cell></table:table-row></table:table><text:p>Q<text:note><text:note-body><text:p>Cinq</text:p>"
