@@ -217,6 +217,10 @@ class ProbeClass:
     source_cues: tuple[str, ...] = ()  # patterns instead of the languages' cues
     target_cues: tuple[str, ...] = ()
     people: bool = False  # with such patterns: people and names of the sentence tell as well
+    several: tuple[str, ...] = ()  # words for several: one of them, or two people, must stand just before
+    unclear: tuple[str, ...] = ()  # words after which more than one of `swap` would be right
+    things: bool = False  # the words stand for things here: they may be those of people who stand before them
+    before: Mapping[str, Sequence[str]] = field(default_factory=dict)  # word -> what tells it in the text before
 
     def __post_init__(self) -> None:
         if not self.is_gender and len(set(self.swap)) < 2:

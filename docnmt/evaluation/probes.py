@@ -36,6 +36,7 @@ from docnmt.evaluation.probe_words import (
 )
 
 CUE, NO_CUE = "with cue", "no cue"
+_NEAR = 3  # sentences: just before
 _LONGEST = 2.2  # times as many letters on one side as on the other: the two are hardly each other's translation
 
 
@@ -94,12 +95,29 @@ class ProbeMaker:
             if (chosen.source and not wanted.search(plain(source))) or unwanted.search(plain(source)):
                 continue
             swapped = self._swap_all(target) if chosen.is_gender else self._swap_one(chosen, target)
-            item = self._item(chosen, document, position, *swapped) if swapped else None
+            if not swapped or self._is_unclear(chosen, document.target[max(0, position - _NEAR) : position], target):
+                continue
+            item = self._item(chosen, document, position, *swapped)
             if item:
                 yield item
 
     def _are_alike(self, source: str, target: str) -> bool:
         return 1 / _LONGEST <= len(target) / (self._ratio * len(source)) <= _LONGEST
+
+    def _is_unclear(self, chosen: ProbeClass, near: Sequence[str], target: str) -> bool:
+        """Whether the word may be that of somebody else, of people in general, or another one as well."""
+        before = " ".join(near)
+        if any_of(chosen.unclear).search(plain(f"{before} {target}")):
+            return True
+        if chosen.several and not any_of(chosen.several).search(plain(before)) and len(self._people(before)) < 2:
+            return True
+        return chosen.things and bool(self._people(target[: _find(chosen.swap, target)[0][0]]))
+
+    def _people(self, text: str) -> set[str]:
+        """Words of the target language that tell of someone, and names."""
+        cues = self.target.language.cues
+        words = (cues[gender].finditer(plain(text)) for gender in (MASCULINE, FEMININE) if gender in cues)
+        return {match[0] for found in words for match in found} | self.target.names(text)
 
     def _swap_one(self, chosen: ProbeClass, text: str) -> tuple[list[str], str, str] | None:
         """The text with each other word in the place of the one it has; the text without it; the word."""
@@ -134,21 +152,25 @@ class ProbeMaker:
     def _item(
         self, chosen: ProbeClass, document: ParallelDocument, position: int, wrong: list[str], rest: str, right: str
     ) -> Item | None:
-        """None where neither the sentence nor anything before it tells."""
-        told = right in chosen.told or self._told(chosen, document.source[position], rest)
+        """None where neither the sentence nor anything before it tells, or where that is not known."""
+        source = document.source[position]
+        told = right in chosen.told or self._told(chosen, source, rest)
         first = max(0, position - KEPT)
         gender = self.target.language.gender_of(right)
-        distance = 0 if told else self._distance(document, position, gender)
-        if distance is None and not self._may_be_told_before(document, first, position, gender):
+        decided = right in chosen.told or (told and gender and self._tells_or_names(gender, source, rest))
+        distance = None if decided else self._distance(chosen, document, position, right)
+        if not (decided or distance is not None or self._may_be_told_before(chosen, document, position, gender, told)):
+            return None
+        if not told and not self._shows_names(document):
             return None
         return Item(
             document=document.id,
             phenomenon=f"{chosen.name}, {CUE if told else NO_CUE}",
-            source=(document.source[position],),
+            source=(source,),
             right=(document.target[position],),
             wrong=tuple((text,) for text in wrong),
             position=position,
-            distance=distance,
+            distance=0 if told else distance,
             previous=document.source[first:position],
             following=document.source[position + 1 : position + 1 + KEPT],
             previous_target=document.target[first:position],
@@ -171,20 +193,39 @@ class ProbeMaker:
                 return True
         return False
 
-    def _distance(self, document: ParallelDocument, position: int, gender: str) -> int | None:
-        """How far back a word of this gender stands, in either language."""
+    def _tells_or_names(self, gender: str, source: str, target: str) -> bool:
+        sides = ((self.source, source), (self.target, target))
+        return any(side.language.tells(text, gender) or side.names(text) for side, text in sides)
+
+    def _shows_names(self, document: ParallelDocument) -> bool:
+        """Whether names have capitals: where everything is in lower case they are not seen."""
+        sides = ((self.source, document.source), (self.target, document.target))
+        return all("".join(texts).lower() != "".join(texts) for side, texts in sides if side.language.names)
+
+    def _distance(self, chosen: ProbeClass, document: ParallelDocument, position: int, right: str) -> int | None:
+        """How far back that stands which tells: one of the class's words for it, with none for another; for
+        other classes a word of the same gender, in either language."""
+        gender = self.target.language.gender_of(right)
         for back in range(1, min(position, KEPT) + 1):
-            before = ((self.source, document.source), (self.target, document.target))
-            if any(side.language.tells(texts[position - back], gender) for side, texts in before):
+            source, target = document.source[position - back], document.target[position - back]
+            if chosen.before:
+                told = {word for word, words in chosen.before.items() if any_of(tuple(words)).search(plain(target))}
+                if told:
+                    return back if told == {right} else None
+            elif self.source.language.tells(source, gender) or self.target.language.tells(target, gender):
                 return back
         return None
 
-    def _may_be_told_before(self, document: ParallelDocument, first: int, position: int, gender: str) -> bool:
-        """By a name; where the word that is asked about has no gender of its own, by anything."""
-        before = [*zip(document.source[first:position], document.target[first:position], strict=True)]
-        if not gender:
-            return any(source and target for source, target in before)
-        return any(self.source.names(source) or self.target.names(target) for source, target in before)
+    def _may_be_told_before(
+        self, chosen: ProbeClass, document: ParallelDocument, position: int, gender: str, told: bool
+    ) -> bool:
+        """By a name; where the word that is asked about has no gender of its own, by anything, unless it is known
+        what would tell it."""
+        near = slice(max(0, position - KEPT), position)
+        before = [*zip(document.source[near], document.target[near], strict=True)]
+        if gender:
+            return any(self.source.names(source) or self.target.names(target) for source, target in before)
+        return (told or not chosen.before) and any(source and target for source, target in before)
 
 
 def _place(item: Item) -> tuple[str, int]:
