@@ -96,14 +96,14 @@ def main() -> None:
         for shape in ("", *(HOSTILE[kind] if options.hostile else ())):
             half, whole = apart(kind, shape, size // 2), apart(kind, shape, size)
             rows.append(whole)
+            if options.json:
+                write_json(options.json, rows)  # each time: all of them take long
             times = whole["memory"] / whole["bytes"]
             over = whole["memory"] > MOST * whole["bytes"] + FIXED * MB
             speeds = (f"{row['seconds'] / row['bytes'] * MB:.2f}" for row in (half, whole))
             figures = (f"{whole['sentences']:,}", f"{whole['memory'] / MB:.0f}", f"{times:.1f}{' !' * over}", *speeds)
             table.add(f"{kind} {shape}".strip(), *figures, whole["refused"].partition(": ")[2])
     table.print(Console())
-    if options.json:
-        write_json(options.json, rows)
 
 
 if __name__ == "__main__":
