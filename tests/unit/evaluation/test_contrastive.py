@@ -17,6 +17,7 @@ from docnmt.base.errors import BadInput, DocnmtError
 from docnmt.base.lines import InputFile
 from docnmt.decoding.scoring import Choice, SentenceScore
 from docnmt.decoding.translator import Translator
+from docnmt.decoding.units import SENTENCE_RULE
 from docnmt.demo import write_demo_corpus
 from docnmt.document import Document
 from docnmt.evaluation.contrastive import SENTENCE, WITH, WITHOUT, Verdict, judge, uses, with_shuffled_contexts
@@ -220,7 +221,7 @@ class Saying:
         self.scores = scores
 
     def rule(self, context=None):
-        return None
+        return SENTENCE_RULE
 
     def score_choices(self, choices, *, context):
         for _ in choices:
