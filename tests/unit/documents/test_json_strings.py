@@ -164,7 +164,7 @@ def test_apostrophes_before_braces_are_doubled_in_icu_files() -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b'{"a": "b",\n}', "x.json, line 2: not JSON"),
+        (b'{"a": "b",\n1}', "x.json, line 2: not JSON"),
         (b'{"a": "b"} // no', "x.json, line 1: not JSON: Extra data"),
         (b"", "x.json, line 1: not JSON"),
         (b'\n{"a": "\xe9"}', "x.json, line 2: byte 0xE9 is not UTF-8"),

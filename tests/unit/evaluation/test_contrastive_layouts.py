@@ -364,7 +364,7 @@ def test_every_layout_is_told_by_its_content_and_may_be_named(tmp_path):
         ("[]", {"layout": "vojta"}, "unknown layout 'vojta'"),
         ("[]", {"layout": "text"}, "unknown layout 'text'"),
         ("{}", {"layout": "contrapro"}, "not a list of items"),
-        ('[\n{"true_ind": 0,\n}]', {}, "line 3: not JSON"),
+        ('[\n{"true_ind": 0,\n1}]', {}, "line 3: not JSON"),
     ],
 )
 def test_what_is_no_set_is_refused(tmp_path, text, options, said):
