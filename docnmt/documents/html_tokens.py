@@ -8,6 +8,7 @@ import sys
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from docnmt.base.errors import DocnmtError
@@ -255,19 +256,22 @@ _ENDED_BY: dict[str, tuple[tuple[str, ...], frozenset[str]]] = {
 
 
 class _Open:
-    """The open elements. Every question about them is answered in constant time, however deep they are."""
+    """The open elements. Every question about them is answered in constant time, however deep they are; and as numbers
+    side by side they take little memory."""
 
     def __init__(self, ends: array[int]) -> None:
         self._ends = ends
-        self._stack: list[tuple[str, int]] = []
-        self._depths: dict[str, list[int]] = defaultdict(list)  # of the open elements of a name, the innermost last
-        self._blocks: list[int] = []
+        self._names: list[str] = []
+        self._tokens = array("q")  # that opened them
+        self._depths: dict[str, array[int]] = defaultdict(partial(array, "q"))  # of a name, the innermost last
+        self._blocks = array("q")
 
     def add(self, name: str, token: int) -> None:
-        self._depths[name].append(len(self._stack))
+        self._depths[name].append(len(self._names))
         if name in BLOCKS:
-            self._blocks.append(len(self._stack))
-        self._stack.append((name, token))
+            self._blocks.append(len(self._names))
+        self._names.append(name)
+        self._tokens.append(token)
 
     def depth(self, *names: str) -> int:
         """The depth of the innermost open element with one of these names; -1 if there is none."""
@@ -279,16 +283,16 @@ class _Open:
     def end(self, depth: int, at: int) -> int:
         """Ends the element at this depth, and all in it, before the token `at`; gives the token that opened it."""
         while True:
-            name, token = self._stack.pop()
+            name, token = self._names.pop(), self._tokens.pop()
             self._depths[name].pop()
             if name in BLOCKS:
                 self._blocks.pop()
             self._ends[token] = at
-            if len(self._stack) == depth:
+            if len(self._names) == depth:
                 return token
 
     def end_all(self, at: int) -> None:
-        if self._stack:
+        if self._names:
             self.end(0, at)
 
 

@@ -333,6 +333,8 @@ class Blocks:
         if not line.match(_DELIMITERS):
             return False
         head, under = self._lines[-1], (line.next, line.end)
+        if self._text.count("|", head[0], line.end) > 2 * MAX_IN_PARAGRAPH:  # before they are cells
+            raise TooManyMarks(self._text[head[0] : head[0] + 40])
         cells = _cells(self._text, *under)
         if not all(_DELIMITER.match(self._text, *cell) for cell in cells):
             return False
