@@ -5,8 +5,9 @@
     docnmt contrast DOCUMENT probes.jsonl --translate --shuffled --items document.items
     python benchmarks/probes.py sentence=sentence.items document=document.items [--plots DIR] [--examples 5]
 
-Intervals and p are over documents (chapters). A gain is over the first system: its own context, if it has one, to
-each use of the others.
+A system that was trained several times has several files, `document=one.items,two.items`: its accuracy is their mean,
+with the deviation behind it. Intervals and p are over documents (chapters), all trainings of a system together. A gain
+is over the first system: its own context, if it has one, to each use of the others.
 """
 
 from __future__ import annotations
@@ -34,24 +35,42 @@ ACCURACY = Mean("accuracy", scale=100)
 @dataclass(frozen=True)
 class System:
     name: str
-    items: list[dict[str, Any]]
+    trainings: list[list[dict[str, Any]]]  # the items as each of them answered
+
+    @property
+    def items(self) -> list[dict[str, Any]]:
+        return self.trainings[0]
 
     @property
     def main(self) -> str:
         """The use that stands for the system: with its context, if it has one."""
         return next(use for use in USES if use in self.items[0])
 
+    def each(self, use: str, measure: str) -> NDArray[np.float64]:
+        """Whether an item is right, [trainings, items]"""
+
+        def is_right(said: dict[str, Any]) -> bool:
+            return said["generative"] == "right" if measure == "generative" else said["preferred"]
+
+        return np.array([[float(is_right(item[use])) for item in items] for items in self.trainings])
+
     def right(self, use: str, measure: str) -> NDArray[np.float64]:
-        verdicts = [item[use] for item in self.items]
-        if measure == "generative":
-            return np.array([float(said["generative"] == "right") for said in verdicts])
-        return np.array([float(said["preferred"]) for said in verdicts])
+        """In what share of the trainings an item is right, [items]"""
+        return self.each(use, measure).mean(axis=0)
 
 
 def read_system(text: str) -> System:
-    name, _, path = text.rpartition("=")
-    with open(path, encoding="utf-8") as file:
-        return System(name or Path(path).stem, [json.loads(line) for line in file])
+    name, _, paths = text.rpartition("=")
+    trainings = []
+    for path in paths.split(","):
+        with open(path, encoding="utf-8") as file:
+            trainings.append([json.loads(line) for line in file])
+    return System(name or Path(paths).stem, trainings)
+
+
+def asked(items: Sequence[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    """What tells whether two systems were asked the same."""
+    return [(item["document"], item["position"], item["phenomenon"]) for item in items]
 
 
 def groups(items: Sequence[dict[str, Any]]) -> dict[str, NDArray[np.bool_]]:
@@ -81,6 +100,8 @@ def accuracy_table(systems: Sequence[System], measure: str) -> Table:
         for system, use in uses:
             right = system.right(use, measure)[members]
             cell = f"{100 * right.mean():.1f}"
+            if len(system.trainings) > 1:
+                cell += f" ± {100 * system.each(use, measure)[:, members].mean(axis=1).std(ddof=1):.1f}"
             if system is not systems[0] and use == system.main:
                 gain = compare(ACCURACY, *(_rows(each) for each in (first[members], right)), documents[members])
                 low, high = gain.interval.low, gain.interval.high
@@ -177,16 +198,14 @@ def _listed(text: str | list[str]) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("systems", nargs="+", metavar="NAME=ITEMS")
+    parser.add_argument("systems", nargs="+", metavar="NAME=ITEMS[,ITEMS]")
     parser.add_argument("--plots", default="", metavar="DIR")
     parser.add_argument("--examples", type=int, default=0, metavar="N")
     parser.add_argument("--markdown", default="", metavar="FILE")
     options = parser.parse_args()
     systems = [read_system(text) for text in options.systems]
-    for system in systems[1:]:
-        if [(i["document"], i["position"], i["phenomenon"]) for i in system.items] != [
-            (i["document"], i["position"], i["phenomenon"]) for i in systems[0].items
-        ]:
+    for system in systems:
+        if any(asked(items) != asked(systems[0].items) for items in system.trainings):
             parser.error(f"{system.name} was not asked the same items as {systems[0].name}")
     measures = ["contrastive"] + ["generative"] * all("generative" in s.items[0][s.main] for s in systems)
     tables = [accuracy_table(systems, measure) for measure in measures]

@@ -63,6 +63,16 @@ def test_a_row_has_what_each_use_gets_and_what_the_main_one_gains(files):
     assert rows["possessive, all"][0] == "8" and rows["possessive, all"][1] == "50.0"
 
 
+def test_several_trainings_of_a_system_are_averaged(files):
+    twice = probes.read_system(f"twice={files / 'sentence'},{files / 'sentence'}")
+    never = items(lambda _, n: False, lambda _, n: verdict("wrong", n), ("sentence_model",))
+    (files / "never").write_text("".join(json.dumps(row) + "\n" for row in never), encoding="utf-8")
+    half = probes.read_system(f"half={files / 'sentence'},{files / 'never'}")
+    rows = {row[0]: row[1:] for row in probes.accuracy_table([twice, half], "contrastive").rows}
+    assert rows["possessive, with cue"][1] == "100.0 ± 0.0"
+    assert rows["possessive, with cue"][2].startswith("50.0 ± 70.7 (-50.0, -50.0 … -50.0, p ")
+
+
 def test_examples_are_the_first_that_changed_and_losers_are_counted_too(files):
     systems = [probes.read_system(f"{name}={files / name}") for name in ("sentence", "document")]
     shown = "\n".join(probes.examples(*systems, count=2))
