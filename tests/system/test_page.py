@@ -411,7 +411,7 @@ def test_the_encoding_of_subtitles_is_told_and_can_be_changed(reader):
     assert reader.texts("source") == ["L'été à la mer."]
     reader.page.fill("#encoding", "cp1251")
     reader.page.click("#translate")
-    reader.page.wait_for_function("document.getElementById('hint').innerText.includes('cp1251.')")
+    reader.page.locator("#hint", has_text="cp1251.").wait_for()
     reader.wait()
     assert reader.texts("source") == ["L'йtй а la mer."]
     assert b"00:00:01,000" in reader.download("#download")[1]
