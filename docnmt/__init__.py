@@ -7,8 +7,8 @@
 >>> translator.translate_text("Mes amis ont dîné au restaurant. Bien sûr, l'avocat était très utile.")
 'My friends dined at the restaurant. Of course, the avocado was very useful.'
 
-A document is a list of sentences; the same sentence means another thing after another one. `docnmt.translate_file`
-translates files and keeps their layout, `translator.score` tells how probable given translations are.
+A document is a list of sentences; what a sentence means depends on those before it. `docnmt.translate_file`
+translates files and keeps their layout; `translator.score` tells how probable given translations are.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _NOT_IN_TRANSLATOR = {"Glossary": "terms", "SentenceScore": "scoring", "translat
 
 
 def __getattr__(name: str) -> object:
-    # torch takes seconds to import: only those who load a model pay for it
+    # torch takes seconds to import: only loading a model pays for it
     if name not in __all__:
         raise AttributeError(f"module 'docnmt' has no attribute {name!r}")
     return getattr(import_module(f"docnmt.decoding.{_NOT_IN_TRANSLATOR.get(name, 'translator')}"), name)

@@ -1,4 +1,4 @@
-"""What a recipe can say: one TOML file has all that determines a result.
+"""What a recipe can say: one TOML file holds everything that determines a result.
 
 Frozen dataclasses, read strictly: an unknown key is an error that names the nearest known one. Any
 value can be set from the command line: `--set model.width=256`.
@@ -22,19 +22,19 @@ class DataConfig:
     documents: tuple[CorpusFiles, ...] = ()  # D_d: parallel documents, for both steps
     sentences: tuple[CorpusFiles, ...] = ()  # D_s: more sentence pairs, for step 1 only
     dev: tuple[CorpusFiles, ...] = ()  # documents for validation
-    test: tuple[CorpusFiles, ...] = ()  # documents that no decision is taken on, for `docnmt tables`
+    test: tuple[CorpusFiles, ...] = ()  # documents on which no decision is based, for `docnmt tables`
     skip_bad: bool = False  # skip and count bad pairs instead of stopping at the first
     max_characters: int = 20_000  # a longer line is an error
 
 
 @dataclass(frozen=True)
 class SubwordConfig:
-    vocabulary: int = 32_000  # how large
-    counts: str = "pieces"  # that it counts; "merges": of BPE, with characters, bytes and marks beside them
+    vocabulary: int = 32_000  # its size
+    counts: str = "pieces"  # what the size counts; "merges": BPE merges only, without characters, bytes and marks
     shared: bool = False  # one model for both languages
     sample: int = 1_000_000  # train on at most this many lines, drawn at random
-    character_coverage: float = 0.9995  # share of characters with a piece of their own; the rest is spelt in bytes
-    lowercase: bool = False  # both languages are lower-cased, also what is translated
+    character_coverage: float = 0.9995  # share of characters with a piece of their own; the rest are spelt in bytes
+    lowercase: bool = False  # both languages are lower-cased, also the text to translate
     tokenized: bool = False  # the corpora have spaces between words and punctuation: pieces end at spaces only
     source_model: str = ""  # an existing SentencePiece model instead of training one
     target_model: str = ""
@@ -54,14 +54,14 @@ class ModelConfig:
     dropout: float = 0.1  # on embeddings and sub-layer outputs
     tie: str = "target"  # W_o is the target embedding; "all": the source embedding too; "none"
     max_length: int = 512  # longest sentence in pieces; a longer one is translated in parts
-    # How models of other programs differ from the paper's; docs/import.md.
+    # How models of other programs differ from the paper's: see docs/import.md.
     activation: str = "relu"  # of feed-forward networks; "swish" or "gelu"
     positions: str = "vaswani"  # the table of sinusoids; or "marian"
     norm_epsilon: float = 1e-5  # of the base's layer norms
-    output_bias: bool = False  # the softmax has one
+    output_bias: bool = False  # the softmax has a bias
     start: str = "mark"  # the decoder's first input is the begin mark; "zero": a vector of zeros
     search: str = "wu"  # length penalty and end of a search: Wu et al. (2016); "marian" or "huggingface"
-    forbidden: tuple[str, ...] = ()  # pieces that are never written
+    forbidden: tuple[str, ...] = ()  # pieces that are never output
 
     def __post_init__(self) -> None:
         one_of("model.tie", self.tie, ("none", "target", "all"))
@@ -89,18 +89,18 @@ class ContextConfig:
     layers: int = 1  # N_c
     integration: str = "both"  # "encoder", "decoder", "both" or "none"
     connection: str = "gate"  # or "residual"
-    gate_opening: float = 0.5  # "attention": share of the context that gates let in at first; not 0.5: by a bias
+    gate_opening: float = 0.5  # "attention": share of the context that gates let in at first; not 0.5: set by a bias
     start: str = "paper"  # or "sentence", ours: H + (1 - lambda) Sub(H), which starts as exactly the sentence model
     max_tokens: int = 256  # a longer context is trimmed at its far end
     dropout: float = -1.0  # "attention": on the context's embeddings and in its encoder; below 0: model.dropout
-    embedding_dropout: float = -1.0  # "attention": on the context's embeddings, where it is another; below 0: the same
+    embedding_dropout: float = -1.0  # "attention": on the context's embeddings, if different; below 0: the same
     residual_dropout: float = 0.0  # "attention": on the context sub-layer of connection = "residual"
-    translate_previous: bool = False  # "concat": the sentences before are translated once more with each sentence
+    translate_previous: bool = False  # "concat": the previous sentences are translated again with each sentence
     mark: str = "break"  # "concat": between sentences; "prefix": every word before the sentence has one
-    cache_words: int = 100  # "cache" and "continuous-cache": words of the translations before
-    topic_words: int = 200  # "cache": words of the topic beside them; 0: none
+    cache_words: int = 100  # "cache" and "continuous-cache": words of the previous translations
+    topic_words: int = 200  # "cache": topic words in addition; 0: none
     stop_words: tuple[str, ...] = ()  # "cache": target words that it does not remember; none: the frequent ones
-    stop_frequency: float = 0.002  # "cache": share of all pieces from which one is a stop word, if none are named
+    stop_frequency: float = 0.002  # "cache": a piece with this share of all pieces is a stop word, if none are named
 
     def __post_init__(self) -> None:
         one_of("context.representation", self.representation, ("layers", "encoder", "embedding", "lstm"))
@@ -132,11 +132,11 @@ class ContextConfig:
 class StepConfig:
     """One training step."""
 
-    section: ClassVar[str] = "step"  # what the recipe calls it
+    section: ClassVar[str] = "step"  # its name in the recipe
 
-    updates: int = 100_000  # how long
-    batch_tokens: int = 48_000  # of a batch: source, context and target together, as padded
-    accumulation: int = 1  # batches an update, in each process
+    updates: int = 100_000  # number of updates
+    batch_tokens: int = 48_000  # per batch: source, context and target together, with padding
+    accumulation: int = 1  # batches per update, in each process
     learning_rate: float = 1.0  # factor on Vaswani's schedule
     warmup: int = 4_000  # updates
     cooldown: int = 0  # updates at the end over which the rate falls linearly to zero
@@ -165,7 +165,7 @@ class StepConfig:
 @dataclass(frozen=True)
 class SentenceStepConfig(StepConfig):
     section = "sentence"
-    corpora: str = "all"  # D_s and D_d; "documents": D_d alone, for comparison
+    corpora: str = "all"  # D_s and D_d; "documents": only D_d, for comparison
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -175,21 +175,21 @@ class SentenceStepConfig(StepConfig):
 @dataclass(frozen=True)
 class DocumentStepConfig(StepConfig):
     section = "document"
-    batch_tokens: int = 96_000  # of a batch: source, context and target together, as padded
+    batch_tokens: int = 96_000  # per batch: source, context and target together, with padding
     freeze: bool = True  # theta_s stays as it is
-    base_dropout: float = -1.0  # on what theta_s computes; 0: on the added modules alone; below 0: model.dropout
-    start_from: str = ""  # a model folder; "": what the sentence step made; "nothing": all from scratch
+    base_dropout: float = -1.0  # on what theta_s computes; 0: only on the added modules; below 0: model.dropout
+    start_from: str = ""  # a model folder; "": the result of the sentence step; "nothing": train from scratch
     context_from: str = "own"  # controls: "shuffled", contexts of other documents; "none", empty ones
-    focus: tuple[str, ...] = ()  # words of the target that count for more: those that context decides
-    focus_weight: float = 5.0  # as often as they count; the dev loss counts all words once
+    focus: tuple[str, ...] = ()  # target words that count more: those that context decides
+    focus_weight: float = 5.0  # how many times they count; the dev loss counts all words once
     focus_only: bool = False  # sentences without such a word are skipped, except as context
     choices: tuple[str, ...] = ()  # classes of target words, such as "his,her,its", with a loss within each
     choice_weight: float = 5.0  # of that loss
     choice_balance: bool = False  # rare and frequent words of a class have the same weight in total
     word_dropout: float = 0.0  # share of the source's words that are hidden; not in the context
-    word_dropout_of: tuple[str, ...] = ()  # only these words, all of a sentence together; none: any piece
-    split_pairs: float = 0.0  # share of the pairs that are split, the first half as context of the second
-    batches_for: int = -1  # batches are cut as if each sentence saw this many before it; -1: as many as it sees
+    word_dropout_of: tuple[str, ...] = ()  # only these words, all in a sentence at once; none: any piece
+    split_pairs: float = 0.0  # share of the pairs that are split; the first half is context of the second
+    batches_for: int = -1  # batches are cut as if each sentence saw this many before it; -1: as it does
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -204,9 +204,9 @@ class DocumentStepConfig(StepConfig):
 
 @dataclass(frozen=True)
 class ValidationConfig:
-    metric: str = "loss"  # what "best" means: "loss", or "bleu", the paper's multi-bleu on all references
-    decode: bool = True  # BLEU by translating the dev documents, with context and with none
-    beam: int = 0  # for these translations; 0: decoding.beam
+    metric: str = "loss"  # how "best" is measured: "loss", or "bleu", the paper's multi-bleu on all references
+    decode: bool = True  # BLEU by translating the dev documents, with and without context
+    beam: int = 0  # for these translations; 0: as decoding.beam
 
     def __post_init__(self) -> None:
         one_of("validation.metric", self.metric, ("loss", "bleu"))
@@ -217,30 +217,30 @@ class ValidationConfig:
 
 @dataclass(frozen=True)
 class EvaluationConfig:
-    metric: str = "multi-bleu"  # the paper's: case-insensitive; or another of `docnmt evaluate`
+    metric: str = "multi-bleu"  # the paper's: case-insensitive; or another metric of `docnmt evaluate`
     tokenized: bool = False  # the text is tokenised: its tokens are left as they are
-    domains: tuple[str, ...] = ()  # parts to report apart, by document id: "games=wesnoth,widelands"
+    domains: tuple[str, ...] = ()  # parts to report separately, by document id: "games=wesnoth,widelands"
     contrastive: str = ""  # a contrastive set (docs/contrastive.md), for the table of all systems
 
 
 @dataclass(frozen=True)
 class DecodingConfig:
-    beam: int = 4  # hypotheses a sentence
+    beam: int = 4  # hypotheses per sentence
     length_penalty: float = 0.6  # alpha of Wu et al. (2016)
-    batch_tokens: int = 4_000  # of a batch: source and context, as padded
+    batch_tokens: int = 4_000  # per batch: source and context, with padding
 
     def __post_init__(self) -> None:
         _at_least("decoding.beam", self.beam, 1)
         _at_least("decoding.batch_tokens", self.batch_tokens, 1)
         _at_least("decoding.length_penalty", self.length_penalty, 0)
-        if self.length_penalty > 10:  # an exponent of lengths, which overflows far beyond what anybody uses
+        if self.length_penalty > 10:  # an exponent of lengths, which overflows far above any useful value
             raise DocnmtError(f"decoding.length_penalty: {self.length_penalty} is too large\n  Use 10 or less.")
 
 
 @dataclass(frozen=True)
 class HardwareConfig:
     device: str = "auto"  # "cpu", "cuda", ...
-    bf16: bool = False  # autocast, on devices that have it
+    bf16: bool = False  # autocast, on devices that support it
     compile: bool = False  # torch.compile
     threads: int = 0  # 0: as many as torch finds
 
@@ -248,8 +248,8 @@ class HardwareConfig:
 @dataclass(frozen=True)
 class Recipe:
     like: str = ""  # "paper" or "released": the defaults for what this recipe leaves out
-    seed: int = 1  # of all that is random
-    output: str = "runs/run"  # the folder for everything that is written
+    seed: int = 1  # of everything random
+    output: str = "runs/run"  # the folder that everything is written to
     data: DataConfig = field(default_factory=DataConfig)
     subwords: SubwordConfig = field(default_factory=SubwordConfig)
     model: ModelConfig = field(default_factory=ModelConfig)
@@ -273,7 +273,7 @@ T = TypeVar("T")
 
 
 def from_table(kind: type[T], table: dict[str, Any], where: str) -> T:
-    """A dataclass from a table of plain values, every key and type checked."""
+    """A dataclass from a table of plain values; every key and type is checked."""
     hints = typing.get_type_hints(kind)
     known = [f.name for f in fields(kind)]  # type: ignore[arg-type]
     for key in table:
@@ -303,9 +303,9 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
 
 
 def one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
-    """Refuses a value that is none of the choices, with the nearest of them."""
+    """Refuses a value that is not one of the choices and suggests the nearest."""
     if value not in choices:
-        raise DocnmtError(f"{name}: {value!r} is not known\n  {nearest(value, choices, 'Choose from')}")
+        raise DocnmtError(f"{name}: unknown value {value!r}\n  {nearest(value, choices, 'Choose from')}")
 
 
 def _at_least(name: str, value: float, least: int) -> None:
@@ -316,9 +316,9 @@ def _at_least(name: str, value: float, least: int) -> None:
 
 def _share(name: str, value: float) -> None:
     if not 0 <= value < 1:
-        raise DocnmtError(f"{name}: {value} is not a share\n  Use 0 or more and less than 1.")
+        raise DocnmtError(f"{name}: {value} is out of range\n  Use a number from 0 to below 1.")
 
 
 def _inside(name: str, value: float) -> None:
     if not 0 < value < 1:
-        raise DocnmtError(f"{name}: {value} is not between 0 and 1\n  Use a share such as 0.5.")
+        raise DocnmtError(f"{name}: {value} is not between 0 and 1\n  Use a fraction such as 0.5.")

@@ -1,7 +1,7 @@
-"""Documents, and the one rule by which a sentence gets its context.
+"""Documents, and the one rule that determines a sentence's context.
 
-A document is an ordered run of sentences. Everything in docnmt (a corpus, a file, a request, a test
-set) is an iterable of documents, and contexts are derived from them here, never asked for.
+A document is a sequence of sentences. Everything in docnmt (a corpus, a file, a request, a test
+set) is an iterable of documents, and contexts are derived from them here, never given by the user.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from docnmt.base.errors import DocnmtError
 
 # A place in a document whose sentence is missing (it had no translation, or a filter removed it).
 # It is not a training pair and is never translated or scored. Contexts count it as a position but
-# see nothing there, so that the sentences before and after it never pass for neighbours.
+# see nothing there, so that the sentences before and after it are never taken for neighbours.
 GAP = ""
 
 
@@ -63,11 +63,11 @@ class ParallelDocument:
 
 
 def _sentences(document: Document | ParallelDocument, side: str) -> None:
-    """A list becomes a tuple; a string, which would pass for a list of letters, is refused."""
+    """A list becomes a tuple; a string, which would be taken for a list of letters, is refused."""
     given = getattr(document, side)
     if isinstance(given, str):
         shown = repr(given) if len(given) <= 40 else f"{given[:40]!r}..."
-        raise DocnmtError(f"document {document.id}: {side} is a string, {shown}\n  Give a list of sentences.")
+        raise DocnmtError(f"document {document.id}: {side} is a single string, {shown}\n  Give a list of sentences.")
     if not isinstance(given, tuple):
         object.__setattr__(document, side, tuple(given))
 
@@ -84,7 +84,7 @@ class ContextSpec:
             raise DocnmtError(f"a context cannot have a negative number of sentences: {self}\n  Use 0 or more.")
 
     def __str__(self) -> str:
-        """As `parse` reads it."""
+        """In the form that `parse` reads."""
         parts = [f"{name}={n}" for name, n in (("previous", self.previous), ("following", self.following)) if n]
         return ",".join(parts) or "none"
 
@@ -98,8 +98,8 @@ class ContextSpec:
             name, _, number = part.strip().partition("=")
             if name not in counts or not number.isdecimal():
                 raise DocnmtError(
-                    f"cannot read the context {text!r}\n"
-                    "  Write previous=N, following=N, both with a comma between them, or none; to translate, also off."
+                    f"invalid context {text!r}\n"
+                    "  Write previous=N, following=N, both separated by a comma, or none; `translate` also takes off."
                 )
             counts[name] = int(number)
         return cls(**counts)
@@ -111,7 +111,7 @@ NO_CONTEXT = ContextSpec(previous=0, following=0)
 def context_positions(position: int, length: int, spec: ContextSpec) -> tuple[int, ...]:
     """The positions, in reading order, of the sentences that sentence `position` of `length` sees as context.
 
-    Never leaves the document; empty where there is no neighbour.
+    Never outside the document; empty if there is no neighbour.
     """
     before = range(max(0, position - spec.previous), min(position, length))
     after = range(position + 1, min(length, position + 1 + spec.following))
@@ -131,7 +131,7 @@ def context_sentences(sentences: Sequence[str], position: int, spec: ContextSpec
 def trim_to_budget(before: int, after: int, budget: int) -> tuple[int, int]:
     """How many tokens of the context before and after to keep when only `budget` fit.
 
-    The far ends are cut first: what is kept is next to the sentence. Each side may use what the other leaves free.
+    The far ends are cut first: what is next to the sentence is kept. Each side may use what the other leaves free.
     """
     keep_before = min(before, max(budget - after, (budget + 1) // 2))
     return keep_before, min(after, budget - keep_before)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 def choose_device(name: str) -> torch.device:
-    """`auto` is a GPU if there is one; under torchrun each process has its own."""
+    """`auto` is a GPU if there is one; under torchrun each process has its own GPU."""
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     if name == "cuda":
@@ -65,7 +65,7 @@ def set_threads(count: int) -> None:
 
 @dataclass(frozen=True)
 class ModelCard:
-    """All that is needed to build a model, except its weights."""
+    """Everything needed to build a model, except its weights."""
 
     model: ModelConfig
     context: ContextConfig
@@ -78,7 +78,7 @@ class ModelCard:
         return system_of(self.model.kind, self.context.kind)
 
     def rule(self, source: Subwords, spec: ContextSpec | None = None, target: Subwords | None = None) -> ContextRule:
-        """The target's sub-words matter to rules that change what the decoder writes."""
+        """The target's subwords matter to rules that change what the decoder writes."""
         marks = (source.bos, source.eos, *((target.bos, target.eos) if target else ()))
         return self.system.rule(self.context)(spec or self.context.spec, self.context.max_tokens, *marks)
 
@@ -99,7 +99,7 @@ def weights_of(model: TranslationModel) -> dict[str, Tensor]:
 
 def save_weights(path: Path, weights: Mapping[str, Tensor]) -> None:
     path.touch()
-    mode = path.stat().st_mode  # as the umask says; safetensors makes the file readable to its owner alone
+    mode = path.stat().st_mode  # as the umask says; safetensors makes the file readable only to its owner
     save_file({name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}, path)
     path.chmod(mode)
 
@@ -115,7 +115,9 @@ def save_model(
             config = {"docnmt": __version__, **asdict(card), "notes": notes, "files": hashes(temporary)}
             write_json(temporary / "config.json", config)
     except (OSError, SafetensorError) as error:
-        raise DocnmtError(f"{folder}: the model could not be saved ({error})\n  Make room and run again.") from None
+        raise DocnmtError(
+            f"{folder}: the model could not be saved ({error})\n  Free some space and try again."
+        ) from None
 
 
 def read_config(folder: str | Path) -> dict[str, Any]:
@@ -126,7 +128,7 @@ def read_config(folder: str | Path) -> dict[str, Any]:
     except FileNotFoundError:
         raise DocnmtError(
             f"{folder}: not a model folder (it has no config.json)\n"
-            "  Give the folder `model` that training wrote, for example runs/demo/document/model."
+            "  Give the `model` folder that training wrote, for example runs/demo/document/model."
         ) from None
     except (OSError, ValueError) as error:
         raise DocnmtError(f"{path}: cannot be read ({error})\n  Copy the model folder again.") from None
@@ -152,7 +154,7 @@ def is_int8(folder: str | Path) -> bool:
     held = read_config(folder).get("weights", "float32")
     if held not in ("float32", "int8"):
         raise DocnmtError(
-            f"{folder}: the weights are of type {held}, unknown to docnmt {__version__}\n  Install a newer version."
+            f"{folder}: docnmt {__version__} does not know the weights' type {held}\n  Install a newer version."
         )
     return held == "int8"
 
@@ -166,7 +168,7 @@ def read_notes(folder: Path) -> dict[str, Any] | None:
 
 
 def model_key(folder: str | Path) -> str:
-    """A hash of all that determines what a model writes: its settings, weights and shortlist."""
+    """A hash of everything that determines a model's output: its settings, weights and shortlist."""
     digest = hashlib.sha256()
     for name in ("config.json", "weights.safetensors", "shortlist.safetensors"):
         if not (Path(folder) / name).exists():
@@ -184,24 +186,24 @@ def load_weights(path: Path) -> dict[str, Tensor]:
 
 
 def check_files(folder: Path) -> None:
-    """Refuses a model folder if its files are not those that were saved, as far as config.json has their hashes."""
+    """Refuses a model folder if a file differs from its hash in config.json."""
     known = read_config(folder).get("files", {})
     try:
         check_hashes(folder, known if isinstance(known, dict) else {})
     except OSError as error:
         raise DocnmtError(
             f"{folder}: {error}\n"
-            '  Copy the model folder again; if you changed it on purpose, take "files" out of its config.json.'
+            '  Copy the model folder again; if you changed it on purpose, remove "files" from its config.json.'
         ) from None
 
 
 class _ForWeights(TorchFunctionMode):
-    """A model that is built to be filled from a file: refused if config.json makes it much larger
+    """Builds a model whose weights will be read from a file: refused if config.json makes it much larger
     than the file, and without the random numbers that the file replaces. The device "meta" would do
-    as well, but makes torch import its compiler, which takes longer than all the rest."""
+    as well, but makes torch import its compiler, which takes longer than everything else."""
 
-    BESIDE = 1 << 24  # numbers that a model has beside its weights: tables of positions
-    COPIES = 3  # of a table that both embeddings and the softmax share in the end
+    BESIDE = 1 << 24  # numbers that a model has besides its weights: tables of positions
+    COPIES = 3  # of a table that in the end both embeddings and the softmax share
 
     def __init__(self, path: Path):
         super().__init__()
@@ -211,7 +213,7 @@ class _ForWeights(TorchFunctionMode):
                 names = file.keys()
                 held = sum(math.prod(file.get_slice(name).get_shape()) for name in names)
                 self.left = self.BESIDE + self.COPIES * held
-                self.tensors_left = 1000 + self.COPIES * len(names)  # many layers of next to nothing take long, too
+                self.tensors_left = 1000 + self.COPIES * len(names)  # many tiny layers take long, too
         except (OSError, SafetensorError) as error:
             raise DocnmtError(f"{path}: damaged or missing ({error})\n  Copy the folder again.") from None
 
@@ -225,7 +227,7 @@ class _ForWeights(TorchFunctionMode):
                     f"{self.path.parent}: config.json describes a larger model than weights.safetensors holds\n"
                     "  Copy the model folder again."
                 )
-        if function.__name__ in ("normal_", "uniform_", "kaiming_uniform_"):  # the tensor's own and those of nn.init
+        if function.__name__ in ("normal_", "uniform_", "kaiming_uniform_"):  # tensor methods, and those of nn.init
             return args[0] if args else kwargs["tensor"]
         return function(*args, **(kwargs or {}))
 
@@ -245,14 +247,16 @@ def load_model(folder: str | Path, device: torch.device | str = "cpu") -> Loaded
         raise DocnmtError(f"{folder}: {error}") from None
     _check_numbers(folder, weights | scales)
     if missing:
-        raise DocnmtError(f"{folder}: weights are missing, {missing[0]} first\n  Copy the model folder again.")
+        raise DocnmtError(
+            f"{folder}: weights.safetensors lacks weights, the first is {missing[0]}\n  Copy the model folder again."
+        )
     if bool(scales) != int8:
         raise DocnmtError(
             f"{folder}: config.json and weights.safetensors belong to different models\n  Copy the model folder again."
         )
     with torch.no_grad():
         for name, scale in scales.items():
-            model.get_parameter(name).mul_(scale[:, None].to(device))  # int8 numbers so far
+            model.get_parameter(name).mul_(scale[:, None].to(device))  # so far int8 numbers
     return LoadedModel(model.eval(), card, source, target, int8)
 
 
@@ -260,20 +264,20 @@ def _check_numbers(folder: Path, weights: Mapping[str, Tensor]) -> None:
     for name, tensor in weights.items():
         if tensor.is_floating_point() and not tensor.isfinite().all():
             raise DocnmtError(
-                f"{folder}: {name} has values that are not finite: its training diverged\n"
-                "  Train it again, at a lower learning rate or with clip = 1.0."
+                f"{folder}: {name} has infinite or NaN values: its training diverged\n"
+                "  Train it again with a lower learning rate or with clip = 1.0."
             )
 
 
-# ---- `docnmt quantize`: a model folder about a quarter as large, its matrices in int8, all else as it was ----
+# ---- `docnmt quantize`: a model folder a quarter of the size, its matrices in int8, all else unchanged ----
 
 _WRITTEN = ("weights.safetensors", "config.json")  # all other files are copied
-_HOLDERS = ("layers", "connection")  # parts of names that say nothing about the purpose of a matrix
+_HOLDERS = ("layers", "connection")  # parts of names that do not tell what a matrix is for
 
 
 @dataclass(frozen=True)
 class Kind:
-    """Matrices of one purpose, of all layers. Errors are relative to the norm of the original."""
+    """The matrices of one purpose in all layers. Errors are relative to the norm of the original."""
 
     name: str
     matrices: int
@@ -295,7 +299,7 @@ class Quantized:
 def quantize_folder(folder: Path, out: Path) -> Quantized:
     """Writes a copy of the model folder with its matrices in int8."""
     if is_int8(folder):
-        raise DocnmtError(f"{folder}: is int8 already\n  Give the model that it was quantized from.")
+        raise DocnmtError(f"{folder}: this model is already int8\n  Give the model that it was quantized from.")
     files = [path for path in folder.iterdir() if path.is_file() and not path.name.startswith(".")]
     _check_output(folder, out, {path.name for path in files})
     model = load_model(folder).model
@@ -312,29 +316,29 @@ def quantize_folder(folder: Path, out: Path) -> Quantized:
                 if path.name not in _WRITTEN:
                     shutil.copyfile(path, temporary / path.name)
             known = hashes(temporary)
-            known.pop("shortlist.safetensors", None)  # may be replaced; it has a hash of the sub-words it is for
+            known.pop("shortlist.safetensors", None)  # may be replaced; it has a hash of the subwords it is for
             write_json(temporary / "config.json", config | {"files": known})
     except (OSError, SafetensorError) as error:
-        raise DocnmtError(f"{out}: the model could not be saved ({error})\n  Make room and run again.") from None
+        raise DocnmtError(f"{out}: the model could not be saved ({error})\n  Free some space and try again.") from None
     return Quantized(_kinds(weights, held, matrices), _bytes(files), _bytes(out.iterdir()))
 
 
 def _check_output(folder: Path, out: Path, names: set[str]) -> None:
-    """Only an int8 model may be replaced, and only if no other file is lost with it."""
+    """Only an int8 model may be replaced, and only if no other file is lost."""
     if not out.exists() or (out.is_dir() and not any(out.iterdir())):
         return
     if not (out / "config.json").exists() or not is_int8(out):
-        raise DocnmtError(f"{out}: is there already and is not an int8 model\n  Name a new folder, or remove it.")
+        raise DocnmtError(f"{out}: already exists and is not an int8 model\n  Choose a new folder, or remove this one.")
     strange = sorted({path.name for path in out.iterdir()} - names)
     if strange:
         raise DocnmtError(
-            f"{out}: has {strange[0]}, which is not in {folder} and would be lost\n"
-            "  Move it away, or name another folder."
+            f"{out}: contains {strange[0]}, which is not in {folder} and would be lost\n"
+            "  Move it elsewhere, or choose another folder."
         )
 
 
 def _matrices(model: TranslationModel) -> list[str]:
-    """Everything that is multiplied, and embeddings; not statistics such as topics, which are not trained."""
+    """All matrices that are multiplied, and embeddings; not statistics such as topics, which are not trained."""
     return [name for name, parameter in model.named_parameters() if parameter.ndim == 2 and parameter.requires_grad]
 
 

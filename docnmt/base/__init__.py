@@ -1,3 +1,3 @@
-"""What everything else stands on: errors, files, lines, progress, tables and pages."""
+"""What everything else is built on: errors, files, lines, progress, tables and pages."""
 
 __version__ = "0.1.0"

@@ -1,4 +1,4 @@
-"""Work shared out among processes and machines by Ray, an extra: connecting to it, and waiting for its tasks."""
+"""Work distributed over processes and machines by Ray (an extra): connecting to it and waiting for its tasks."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ except ImportError:
 
 T = TypeVar("T")
 
-HERE = "ray"  # --on ray: this machine alone
-STORE = 80 * 2**20  # bytes of memory for objects: what is shared lies on disk, and Ray would take 30 % of the memory
+HERE = "ray"  # --on ray: only this machine
+STORE = 80 * 2**20  # bytes of memory for objects: shared data is on disk, and by default Ray takes 30 % of the memory
 LOOK_AFTER = 30.0  # seconds without news after which the machines are counted
 
 
 @dataclass(frozen=True)
 class Need:
-    """What each task takes of a machine."""
+    """The resources that each task needs."""
 
     cpus: float = 1
     gpus: float = 0
@@ -34,12 +34,12 @@ class Need:
 
 
 def connect(on: str) -> None:
-    """To the cluster at HOST:PORT; or to one of this machine alone, started for this command and gone with it."""
+    """Connects to the cluster at HOST:PORT, or to one on this machine that lives only as long as this command."""
     if ray.is_initialized():
         return
     quiet: dict[str, Any] = {"logging_level": "ERROR", "log_to_driver": True}
     if on != HERE:
-        _knock(on)  # Ray would try for many minutes
+        _knock(on)  # Ray itself would retry for many minutes
         ray.init(address=on, **quiet)
     else:
         ray.init(address="local", object_store_memory=STORE, include_dashboard=False, **quiet)
@@ -51,8 +51,8 @@ def _knock(on: str) -> None:
         socket.create_connection((host, int(port)), timeout=10).close()
     except OSError as error:
         raise DocnmtError(
-            f"--on {on}: no Ray cluster answers there ({error.strerror or error})\n"
-            f"  Start one: ray start --head --port={port}; docs/cluster.md says how."
+            f"--on {on}: no Ray cluster answers at this address ({error.strerror or error})\n"
+            f"  Start one: ray start --head --port={port} (see docs/cluster.md)."
         ) from None
 
 
@@ -63,7 +63,7 @@ def gpus_there() -> bool:
 def as_they_finish(tasks: Mapping[Any, T], need: Need, say: Callable[[str], None]) -> Iterator[tuple[T, Any]]:
     """The values of `tasks` with their keys, which are Ray's references, in the order in which they finish.
 
-    Ray waits silently for machines that may never come; here it is said.
+    Ray waits silently for machines that may never come; this says so.
     """
     waiting, told = dict(tasks), ""
     while waiting:
@@ -75,10 +75,10 @@ def as_they_finish(tasks: Mapping[Any, T], need: Need, say: Callable[[str], None
 
 
 def _trouble(need: Need) -> str:
-    """Why nothing may ever finish; "" if there is a machine that could do it."""
+    """Why the tasks may never finish; "" if some machine could run them."""
     machines = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     enough = [m for m in machines if m.get("CPU", 0) >= need.cpus and m.get("GPU", 0) >= need.gpus]
-    return "" if enough else f"no machine of the cluster has {need} now: waiting for one ({len(machines)} are there)"
+    return "" if enough else f"waiting: none of the cluster's {len(machines)} machines has {need} free"
 
 
 def cause(error: Exception) -> Exception:

@@ -15,7 +15,7 @@ class DocnmtError(Exception):
 
 
 def missing_extra(what: str, extra: str) -> DocnmtError:
-    """Something of an extra is not installed; the message has the command that installs it for this Python.
+    """For a missing optional dependency; the message gives the command that installs it for this Python.
 
     The command names the extra's packages, which works however docnmt was installed.
     """
@@ -27,7 +27,7 @@ def missing_extra(what: str, extra: str) -> DocnmtError:
         listed = []
     packages = [name.strip() for name, _, when in listed if re.search(rf"extra == .{extra}\b", when)]
     wanted = " ".join(f'"{package}"' for package in packages)
-    if not packages:  # a clone that is not installed, or was before it had this extra
+    if not packages:  # a clone that is not installed, or was installed before this extra existed
         wanted = f'--editable "{Path(__file__).parents[2]}[{extra}]"'
     return DocnmtError(f"{what}\n  Install it: {sys.executable} -m pip install {wanted}")
 
@@ -66,7 +66,7 @@ class BadInput(DocnmtError):
         super().__init__(f"{where}: {problem}\n  {remedy}" if where else f"{problem}\n  {remedy}")
 
 
-# What to do with bad input: raise (the default) or count and go on (--skip-bad).
+# What to do with bad input: raise (the default) or count it and continue (--skip-bad).
 OnBad = Callable[[BadInput], None]
 
 
@@ -98,8 +98,8 @@ class Interrupted(Exception):
     """SIGINT or SIGTERM: the state is saved, the run can be resumed."""
 
     def __init__(self, update: int | None, number: int):
-        saved = "stopped, but could not save; the same command goes on from the last checkpoint"
+        saved = "stopped, but could not save; run the same command to continue from the last checkpoint"
         if update is not None:
-            saved = f"stopped and saved at update {update:,}; the same command goes on from there"
+            saved = f"stopped and saved at update {update:,}; run the same command to continue from there"
         super().__init__(saved)
         self.signal = number

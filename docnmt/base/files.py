@@ -1,4 +1,4 @@
-"""Files and folders that are whole or not there, checked by their hashes, with one writer at a time."""
+"""Files and folders that are either complete or absent, checked by their hashes, with one writer at a time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from docnmt.base.errors import DocnmtError
 HOST = socket.gethostname().partition(".")[0]
 
 
-# ---- whole or not there ----
+# ---- complete or absent ----
 
 
 def _temporary(path: Path, ending: str) -> Path:
@@ -35,15 +35,15 @@ def _temporary(path: Path, ending: str) -> Path:
 
 
 class NoRoom(DocnmtError):
-    """The disk is full. The new file is not there; an older one of its name still is."""
+    """The disk is full. The new file was not written; an older file of the same name is still there."""
 
     def __init__(self, path: Path):
-        super().__init__(f"{path}: there is no room for it on the disk\n  Make room and run again.")
+        super().__init__(f"{path}: cannot be written: the disk is full\n  Free some space and run the command again.")
         self.path = path
 
 
 def is_full(error: BaseException) -> bool:
-    """Whether a full disk raised it, by the system's error number or in the words that safetensors quotes."""
+    """Whether the cause is a full disk: by error number, or by the text that safetensors quotes."""
     return getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or "No space left on device" in str(error)
 
 
@@ -59,7 +59,7 @@ def _needs_room(path: Path) -> Iterator[None]:
 
 @contextmanager
 def write_atomically(path: str | Path, binary: bool = False) -> Iterator[IO[Any]]:
-    """A file that takes its name only once it is whole and on disk. A device or a pipe is written to directly."""
+    """A file that gets its name only when it is complete and on disk. Devices and pipes are written to directly."""
     path = Path(path)
     if path.exists() and not path.is_file() and not path.is_dir():
         with _open(path, binary) as f:
@@ -83,11 +83,11 @@ def _open(path: Path, binary: bool) -> IO[Any]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Until then a power cut may lose a file's new name, even if the file itself is on disk."""
+    """Without this a power cut may lose a file's new name, even if the file itself is on disk."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
-    except OSError:  # file systems that cannot
+    except OSError:  # file systems that cannot do it
         pass
     finally:
         os.close(handle)
@@ -101,7 +101,7 @@ def write_json(path: str | Path, value: Any) -> None:
 
 @contextmanager
 def folder_atomically(path: str | Path) -> Iterator[Path]:
-    """A folder that takes its name only once all in it is whole; an older one of that name is replaced."""
+    """A folder that gets its name only when everything in it is complete; an older one of that name is replaced."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = _temporary(path, "part")
@@ -132,13 +132,13 @@ def folder_atomically(path: str | Path) -> Iterator[Path]:
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Clears away what processes left behind that were killed while writing; for whoever owns the folder."""
+    """Removes what processes left behind when they were killed while writing. Only the folder's owner may call it."""
     for pattern in (".*.part", ".*.old"):
         for left in folder.glob(pattern):
             shutil.rmtree(left) if left.is_dir() else left.unlink()
 
 
-# ---- hashes: a byte that changed on disk is found when its folder is read ----
+# ---- hashes: a byte that has changed on disk is noticed when its folder is read ----
 
 
 def hashes(folder: Path) -> dict[str, str]:
@@ -150,7 +150,7 @@ def check_hashes(folder: Path, known: Mapping[str, str]) -> None:
     """OSError if a file is not the one that the folder's card describes."""
     for name, digest in known.items():
         if _hash(regular_file(folder / name)) != digest:
-            raise OSError(f"{name} is not as it was written: its SHA-256 differs")
+            raise OSError(f"{name} has changed since it was written: its SHA-256 differs")
 
 
 def _hash(path: Path) -> str:
@@ -186,14 +186,14 @@ def read_json(path: Path) -> Any:
 # file beside the folder that names the owner. It stays, empty, when nobody has it: a file that is
 # deleted might be locked twice.
 
-PATIENCE = 1.0  # seconds: a process that was just killed may take a moment to go, and testing a lock holds it briefly
+PATIENCE = 1.0  # seconds: a killed process may take a moment to end, and testing a lock holds it briefly
 LOOK_AGAIN = 0.2
 LOCAL_LOCKS = {"nolock", "local_lock=all", "local_lock=flock", "localflock"}  # mount options of NFS and Lustre
 
 
 @dataclass(frozen=True)
 class Owner:
-    """Who works in a folder."""
+    """The process that is using a folder."""
 
     host: str
     pid: int
@@ -215,16 +215,16 @@ class InUse(DocnmtError):
     def __init__(self, folder: Path, owner: Owner | None):
         self.owner = owner
         super().__init__(
-            f"{folder}: is in use by {owner or 'another process'}\n"
-            "  Wait until it is done, or stop it: the next run continues from what it has saved."
+            f"{folder}: in use by {owner or 'another process'}\n"
+            "  Wait until it has finished, or stop it: the next run continues from what it has saved."
         )
 
 
 @contextmanager
 def owned(folder: str | Path, wait: Callable[[str], None] | None = None) -> Iterator[None]:
-    """The folder belongs to this process alone until the block or the process ends.
+    """No other process can own the folder until the block or the process ends.
 
-    Another process is refused; with `wait` it waits, and `wait` is told for whom.
+    If another process owns it, this raises `InUse`; with `wait` it waits instead, and tells `wait` for whom.
     """
     folder = Path(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -243,7 +243,7 @@ def owned(folder: str | Path, wait: Callable[[str], None] | None = None) -> Iter
                     _fill(file, "")
                 return
         if held:
-            continue  # the file was deleted meanwhile, and another process may have locked a new one
+            continue  # the file was deleted in the meantime, and another process may have locked a new one
         if time.monotonic() > refused_at:
             if wait is None:
                 raise InUse(folder, _written(path))
@@ -254,7 +254,7 @@ def owned(folder: str | Path, wait: Callable[[str], None] | None = None) -> Iter
 
 
 def owner_of(folder: str | Path) -> Owner | None:
-    """Who works in the folder now, on any machine; None: nobody."""
+    """The process, on any machine, that is using the folder; None if there is none."""
     path = _lock_of(Path(folder))
     try:
         with open(path, encoding="utf-8") as file:
@@ -274,10 +274,10 @@ def lock_trouble(folder: Path) -> str:
             fcntl.flock(second, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             local = LOCAL_LOCKS.intersection(_mount_options(folder))
-            return f"mounted with {local.pop()}: locks hold on one machine alone" if local else ""
+            return f"mounted with {local.pop()}: its locks are not seen by other machines" if local else ""
         except OSError as error:
-            return f"flock is refused ({error.strerror})"
-    return "flock gives the same lock twice"
+            return f"this file system refuses locks ({error.strerror})"
+    return "this file system gives the same lock to two processes"
 
 
 def _lock_of(folder: Path) -> Path:
@@ -295,7 +295,7 @@ def _try_lock(file: IO[str], folder: Path) -> bool:
     return True
 
 
-_TRIED: set[int] = set()  # file systems
+_TRIED: set[int] = set()  # file systems whose locks have been tried
 
 
 def _warn_of_trouble(folder: Path) -> None:
@@ -304,7 +304,7 @@ def _warn_of_trouble(folder: Path) -> None:
         return
     _TRIED.add(device)
     if trouble := lock_trouble(folder):
-        warnings.warn(f"{folder}: {trouble}. Make sure that no two processes work there at once.", stacklevel=2)
+        warnings.warn(f"{folder}: {trouble}. Make sure that no two processes use it at once.", stacklevel=2)
 
 
 def _is_still(file: IO[str], path: Path) -> bool:
@@ -316,7 +316,7 @@ def _is_still(file: IO[str], path: Path) -> bool:
 
 def _fill(file: IO[str], text: str) -> None:
     file.truncate(0)
-    os.write(file.fileno(), text.encode())  # past the buffer, which a full disk would leave to be written once more
+    os.write(file.fileno(), text.encode())  # not through the buffer, which on a full disk would be written once more
 
 
 def _written(path: Path) -> Owner | None:
@@ -327,7 +327,7 @@ def _written(path: Path) -> Owner | None:
 
 
 def _mount_options(folder: Path) -> list[str]:
-    """Of the file system that the folder is on; none if the system does not say."""
+    """The mount options of the folder's file system; empty if the operating system does not tell."""
     try:
         mounts = [line.split() for line in Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()]
     except OSError:

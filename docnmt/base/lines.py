@@ -1,4 +1,4 @@
-"""Input files as checked lines: plain or gzip, never held whole in memory; encodings and flaws."""
+"""Input files as checked lines: plain or gzip, never held in memory whole; encodings and flaws."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from docnmt.base.errors import BadInput, DocnmtError
 
 _BOMS = (
     (codecs.BOM_UTF8, "UTF-8"),
-    (codecs.BOM_UTF32_LE, "UTF-32-LE"),  # begins as UTF-16's does, so it comes first
+    (codecs.BOM_UTF32_LE, "UTF-32-LE"),  # begins like UTF-16's, so it comes first
     (codecs.BOM_UTF32_BE, "UTF-32-BE"),
     (codecs.BOM_UTF16_LE, "UTF-16-LE"),
     (codecs.BOM_UTF16_BE, "UTF-16-BE"),
@@ -51,20 +51,20 @@ def decoded(data: bytes, name: str) -> tuple[str, Encoding]:
         at = len(mark) + error.start
         line = data.count(b"\n", 0, at) + 1
         raise DocnmtError(
-            f"{name}, line {line}: byte 0x{data[at]:02X} is not {encoding}\n"
+            f"{name}, line {line}: byte 0x{data[at]:02X} is not valid {encoding}\n"
             "  Convert the file: iconv -f OLD_ENCODING -t UTF-8."
         ) from None
 
 
 # ---- Corpus files: plain or gzip, checked line by line, never held whole in memory ----
 
-# A bad line keeps its place as a `Flaw`, so that parallel files stay aligned when bad places are skipped.
+# A bad line becomes a `Flaw`, so that parallel files stay aligned when bad lines are skipped.
 
 MAX_CHARACTERS = 20_000
 # Formats with a whole document on one line may have lines this many times longer than a sentence.
 SENTENCES_PER_LINE = 100
 BLOCK = 1 << 18
-MAX_CONTENT = 1 << 28  # bytes of a file that has to be read whole
+MAX_CONTENT = 1 << 28  # bytes of a file that has to be read as a whole
 STDIN = "-"
 
 # C0 (except tab and newline), DEL, C1, the two non-characters that show a wrong byte order, and
@@ -81,18 +81,18 @@ codecs.register_error(_HALF, lambda error: ("\ud800", cast(UnicodeDecodeError, e
 
 @dataclass(frozen=True)
 class CorpusFiles:
-    """What a recipe names as one corpus."""
+    """One corpus as a recipe names it."""
 
     path: str = ""  # one file that holds both sides
-    source: str = ""  # or one file a side
+    source: str = ""  # or one file per side
     target: str = ""
     document_ids: str = ""  # parallel files: the document id of each line
     document_starts: str = ""  # parallel files: the 0-based index of each document's first line
-    format: str = ""  # where the content does not tell
-    encoding: str = ""  # of the text, where it is not UTF-8: "gb18030", "big5", ...
+    format: str = ""  # if the content does not tell
+    encoding: str = ""  # if it is not UTF-8: "gb18030", "big5", ...
     swap: bool = False  # the target side comes first in the file(s)
-    only: str = ""  # documents whose id starts with one of these, with commas between them; "": all
-    name: str = ""  # what tables call it; "": after the file
+    only: str = ""  # documents whose id starts with one of these, separated by commas; "": all
+    name: str = ""  # its name in tables; "": the file's name
 
     @property
     def title(self) -> str:
@@ -104,7 +104,7 @@ class CorpusFiles:
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
-    """A line or sentence that cannot be used; `text` is its legible part."""
+    """A line or sentence that cannot be used; `text` is its readable part."""
 
     kind: str
     problem: str
@@ -122,21 +122,21 @@ def find_flaw(text: str, limit: int) -> Flaw | None:
     found = _IN_SENTENCE.search(text)
     if found is None:
         return None
-    found = _UNDECODED.search(text) or found  # bytes that are not text are the more serious problem
+    found = _UNDECODED.search(text) or found  # undecodable bytes are the more serious problem
     legible = _IN_SENTENCE.sub("\ufffd", text)
     code, column = ord(found[0]), found.start() + 1
     if 0xDC80 <= code <= 0xDCFF:
-        problem = f"byte 0x{code - 0xDC00:02X} at character {column} is not UTF-8"
+        problem = f"byte 0x{code - 0xDC00:02X} at character {column} is not valid UTF-8"
         return Flaw("bad UTF-8", problem, "Convert the file: iconv -f OLD_ENCODING -t UTF-8.", legible)
     if 0xD800 <= code <= 0xDFFF:
-        problem = f"half a character (U+{code:04X}) at character {column}"
-        return Flaw("bad UTF-8", problem, "Write the character whole, or remove it.", legible)
+        problem = f"half of a surrogate pair (U+{code:04X}) at character {column}"
+        return Flaw("bad UTF-8", problem, "Write the complete character, or remove it.", legible)
     problem = f"control character U+{code:04X} at character {column}"
-    return Flaw("control character", problem, "Remove it or put a space in its place.", legible)
+    return Flaw("control character", problem, "Remove it or replace it with a space.", legible)
 
 
 def _long_line(start: str, limit: int) -> Flaw:
-    remedy = "Split the text into sentences, one a line, or remove the line."
+    remedy = "Split the text into sentences, one per line, or remove the line."
     return Flaw("long line", f"more than {limit:,} characters", remedy, _IN_SENTENCE.sub("\ufffd", start))
 
 
@@ -163,7 +163,7 @@ class InputFile:
             self._file.close()
 
     def head(self) -> str:
-        """The beginning of the text, by which formats are recognised; it is still to be read."""
+        """The beginning of the text, to recognise formats by; reading still starts there."""
         try:
             head = self._stream.peek(BLOCK)
         except (OSError, EOFError, zlib.error) as error:
@@ -177,15 +177,15 @@ class InputFile:
             blocks.append(block)
             size += len(block)
             if size > MAX_CONTENT:
-                raise DocnmtError(f"{self.name}: more than {MAX_CONTENT:,} bytes\n  Cut the file into smaller ones.")
+                raise DocnmtError(f"{self.name}: larger than {MAX_CONTENT:,} bytes\n  Split it into smaller files.")
         return b"".join(blocks)
 
     def lines(self, limit: int) -> Iterator[Line]:
-        """Every line without its end; a Flaw in the place of a bad one."""
+        """Every line without its line break; a Flaw in place of a bad one."""
         return chain.from_iterable(self._line_blocks(limit))
 
     def numbered_lines(self, limit: int) -> Iterator[tuple[int, str]]:
-        """Every line and its number, from 1; a bad one is an error."""
+        """Every line with its number, from 1; a bad line is an error."""
         for number, line in enumerate(self.lines(limit), 1):
             if isinstance(line, Flaw):
                 raise BadInput(line.kind, line.problem, line.remedy, file=self.name, line=number)
@@ -202,7 +202,7 @@ class InputFile:
         yield decoder.decode(b"", final=True)
 
     def _line_blocks(self, limit: int) -> Iterator[list[Line]]:
-        # A character takes at most four bytes: past this a line is too long whatever it says.
+        # A character takes at most four bytes: beyond this a line is too long in any case.
         bound = 4 * limit + 4
         rest = self._read().removeprefix(codecs.BOM_UTF8)
         while True:
@@ -220,7 +220,7 @@ class InputFile:
             yield _checked_lines(rest, limit)
 
     def _after_newline(self) -> bytes:
-        """Drops the rest of a line that is too long; returns what was read after it."""
+        """Drops the rest of a line that is too long and returns what was read after it."""
         while chunk := self._read():
             _, newline, rest = chunk.partition(b"\n")
             if newline:
@@ -229,13 +229,13 @@ class InputFile:
 
     def _read(self) -> bytes:
         try:
-            # read1, not read: from a pipe it returns what is there, so a document is done before the next one comes.
+            # read1, not read: from a pipe it returns what is there, so a document is done before the next arrives.
             return self._stream.read1(BLOCK)
         except (OSError, EOFError, zlib.error) as error:
             raise self._unreadable(error) from error
 
     def _unreadable(self, error: Exception) -> DocnmtError:
-        return DocnmtError(f"{self.name}: cannot be read: {error}\n  Check that the file is whole; copy it again.")
+        return DocnmtError(f"{self.name}: cannot be read: {error}\n  The file may be incomplete: copy it again.")
 
 
 def _open(path: str) -> io.BufferedReader:
@@ -244,9 +244,9 @@ def _open(path: str) -> io.BufferedReader:
     try:
         return io.BufferedReader(io.FileIO(path), BLOCK)
     except FileNotFoundError as error:
-        raise DocnmtError(f"{path}: no such file\n  Check the path; it is taken from the current folder.") from error
+        raise DocnmtError(f"{path}: no such file\n  Check the path; it is relative to the current folder.") from error
     except IsADirectoryError as error:
-        raise DocnmtError(f"{path}: is a folder, not a file\n  Give the path of a file inside it.") from error
+        raise DocnmtError(f"{path}: this is a folder, not a file\n  Give the path of a file inside it.") from error
     except OSError as error:
         raise DocnmtError(f"{path}: {error.strerror}\n  Check the path and its permissions.") from error
 
@@ -259,7 +259,7 @@ def _unpacked(plain: io.BufferedReader) -> io.BufferedReader:
 
 
 class _Recoded(io.RawIOBase):
-    """Text in another encoding as UTF-8; undecodable bytes stay as they are, and are later found not to be UTF-8."""
+    """Text in another encoding as UTF-8; undecodable bytes are kept and later reported as not UTF-8."""
 
     def __init__(self, stream: io.BufferedReader, encoding: str, name: str):
         self._stream, self._rest = stream, b""
@@ -267,7 +267,7 @@ class _Recoded(io.RawIOBase):
             self._decoder = codecs.getincrementaldecoder(encoding)("surrogateescape")
         except LookupError:
             raise DocnmtError(
-                f"{name}: there is no encoding {encoding!r}\n  Name one such as gb18030, big5 or utf-16."
+                f"{name}: unknown encoding {encoding!r}\n  Use a name such as gb18030, big5 or utf-16."
             ) from None
 
     def readable(self) -> bool:
@@ -289,7 +289,7 @@ def _encoding(head: bytes) -> str:
 
 
 def _checked_lines(block: bytes, limit: int) -> list[Line]:
-    """The lines of a block that ends where a line ends. Good blocks, nearly all, are checked in one go."""
+    """The lines of a block that ends at the end of a line. Good blocks (nearly all are) are checked in one go."""
     try:
         text = block.decode()
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""What long work shows on the terminal: a bar with count, rate and time left, and plain lines between."""
+"""Progress on the terminal: a bar with count, rate and time left, and plain lines in between."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from rich.text import Text
 T = TypeVar("T")
 
 
-SILENCE = 60.0  # seconds after which long work is heard of again where no bar is drawn
+SILENCE = 60.0  # seconds after which progress is printed again if there is no bar
 
 
 def spoken(seconds: float) -> str:
-    """A length of time as people say it."""
+    """A duration as people say it."""
     if seconds < 90:
         return f"{max(1, round(seconds))} s"
     if seconds < 90 * 60:
@@ -41,7 +41,7 @@ class RateColumn(ProgressColumn):
 
 
 class Progress:
-    """Bars and lines on one console. `quiet` says nothing at all (other processes of a parallel run, tests)."""
+    """Bars and lines on one console. `quiet` prints nothing (other processes of a parallel run, tests)."""
 
     def __init__(self, console: Console | None = None, quiet: bool = False):
         self.console = console or Console(stderr=True, highlight=False)
@@ -53,9 +53,9 @@ class Progress:
 
     @contextmanager
     def bar(self, label: str, total: int | None, unit: str, start: int = 0) -> Iterator[Callable[..., Any]]:
-        """Yields `advance(count=1, note="", log=None)`; `start` is what was done before.
+        """Yields `advance(count=1, note="", log=None)`; `start` is how much was done before.
 
-        Where output is no terminal, lines stand for the bar: after a minute of silence, or when `log` says so.
+        Without a terminal, lines replace the bar: after a minute of silence, or whenever `log` says so.
         """
         columns = (
             TextColumn("{task.description}"),
@@ -107,7 +107,7 @@ class Progress:
             for item in items:
                 yield item
                 waiting += size(item)
-                if waiting >= 256:  # a bar redrawn for every line would cost more than the work
+                if waiting >= 256:  # redrawing the bar for every line would cost more than the work
                     advance(waiting)
                     waiting = 0
             advance(waiting)

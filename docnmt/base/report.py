@@ -1,4 +1,4 @@
-"""How figures are shown: one kind of table for terminal, Markdown, LaTeX and HTML; pages in a single file."""
+"""How figures are shown: one table class for terminal, Markdown, LaTeX and HTML; single-file pages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rich.text import Text
 
 from docnmt.base.files import write_atomically
 
-# ---- One kind of table for the terminal, Markdown, LaTeX and HTML ----
+# ---- One table class for terminal, Markdown, LaTeX and HTML ----
 
 _LATEX = {c: f"\\{c}" for c in "&%$#_{}"} | {
     "~": r"\textasciitilde{}",
@@ -36,7 +36,7 @@ _LATEX = {c: f"\\{c}" for c in "&%$#_{}"} | {
     "–": "--",
     "…": r"\ldots{}",
 }
-# More characters in a row, characters in a cell of text, or rows than LaTeX has room for in its own way.
+# Above these numbers of characters per row, characters per text cell, or rows, LaTeX needs help to fit a table.
 _WIDE, _LONG, _TALL = 75, 60, 45
 
 
@@ -50,21 +50,21 @@ class Column:
 
 
 def columns(*names: str, text: int = 1) -> list[Column]:
-    """The first columns, as many as `text`, hold text, the others figures."""
+    """The first `text` columns hold text, the others figures."""
     return [Column(name, text=number < text) for number, name in enumerate(names)]
 
 
 @dataclass
 class Table:
-    """Rows of text. `strong` names cells (row, column) to stand out; `rules` rows that a line is drawn above.
+    """Rows of text. `strong` lists cells (row, column) to highlight; `rules` rows that have a line above them.
 
-    Strong cells are bold, or have a star where nothing can be bold: in a pipe or a file. `strong_means` tells the
+    Strong cells are bold, or have a star where bold is impossible: in a pipe or a file. `strong_means` tells the
     reader what they are."""
 
     title: str
     columns: Sequence[Column]
     rows: list[Sequence[str]] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)  # below the table: signatures, what marks mean
+    notes: list[str] = field(default_factory=list)  # below the table: signatures, the meaning of marks
     strong: set[tuple[int, int]] = field(default_factory=set)
     strong_means: str = ""
     rules: set[int] = field(default_factory=set)
@@ -102,11 +102,11 @@ class Table:
         for note in self._notes():
             if console.is_terminal:
                 console.print(Padding(Text(note, style="dim"), (0, 0, 0, 2)))
-            else:  # one line a note for what reads a pipe
+            else:  # one line per note for programs that read a pipe
                 console.print(Text(f"  {note}"), soft_wrap=True)
 
     def _with_stars(self) -> Table:
-        """For an output that cannot be bold. The star is on the side where figures, or words, are not in line."""
+        """For output that cannot be bold. The star is on the side where figures, or words, are not aligned."""
 
         def cell(number: int, k: int, text: str) -> str:
             if (number, k) not in self.strong:
@@ -122,7 +122,7 @@ class Table:
         return [*legend, *self.notes]
 
     def _parts(self, width: int) -> list[list[int]]:
-        """The columns of each part: all of them, or as many as fit beside the labels of the rows."""
+        """The columns of each part: all of them, or as many as fit beside the row labels."""
         edge = 3  # a line and two spaces
         count = len(self.columns)
         labels = range(self._labels)
@@ -156,7 +156,7 @@ class Table:
         return max((cell_len(text) for text in (*whole, *words)), default=0)
 
     def _marked(self, row: int, escape: Callable[[str], str], strong: str, paper: str) -> Iterator[str]:
-        """The cells of a row, the strong ones and those of the paper marked."""
+        """The cells of a row, with the strong ones and the paper's marked."""
         for k, text in enumerate(map(escape, self.rows[row])):
             mark = strong if (row, k) in self.strong else paper if self.columns[k].paper else "{}"
             yield mark.format(text) if text else text
@@ -172,7 +172,7 @@ class Table:
 
     def latex(self) -> str:
         """For the package booktabs. Long text is broken into lines; a wide table takes both columns
-        of a page and is scaled down with graphicx; one of many rows goes on over pages with
+        of a page and is scaled down with graphicx; one with many rows continues over pages with
         longtable."""
         layout = "".join(map(self._latex_column, range(len(self.columns))))
         head = [r"\toprule", " & ".join(_latex(column.name) for column in self.columns) + r" \\", r"\midrule"]
@@ -181,7 +181,7 @@ class Table:
             if number in self.rules and number:
                 lines.append(r"\midrule")
             text = " & ".join(self._marked(number, _latex, r"\textbf{{{}}}", r"\textit{{{}}}")) + r" \\"
-            # The end of the line above would take a star or a bracket for its own argument.
+            # A star or a bracket would be taken as an argument of the line break above.
             lines.append("{}" + text if text.startswith(("*", "[")) else text)
         text = " ".join([_sentence(self.title), *(_sentence(note) for note in self._notes())])
         caption = rf"\caption{{{_latex(text)}}}"
@@ -240,13 +240,13 @@ def _latex(text: str) -> str:
     return "".join(_LATEX.get(character, character) for character in text)
 
 
-# ---- Single-file HTML pages: style, script and pictures inside, nothing fetched from anywhere ----
+# ---- Single-file HTML pages: style, script and pictures are inside, nothing is fetched ----
 
 STYLE = Path(__file__).parent / "static" / "page.css"
 
 
 def page(title: str, parts: Iterable[str | Table], style: str = "", script: str = "", data: Any = None) -> str:
-    """A whole page; `parts` are HTML already, or tables. The script comes last, so that it finds all of them; it reads
+    """A whole page; `parts` are HTML or tables. The script comes last, so that it finds all of them; it reads
     `data` as JSON from the element of that id."""
     body = "\n".join(part.html() if isinstance(part, Table) else part for part in parts)
     if data is not None:
@@ -269,7 +269,7 @@ def write_page(path: str | Path, text: str) -> None:
 
 
 def write_tables(tables: Sequence[Table], markdown: str = "", latex: str = "") -> None:
-    """Writes them to the files that are named."""
+    """Writes the tables to the files that are named."""
     for path, texts in (
         (markdown, [table.markdown() for table in tables]),
         (latex, [table.latex() for table in tables]),

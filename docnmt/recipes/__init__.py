@@ -1,4 +1,4 @@
-"""docnmt's own recipes and presets, and how a recipe is read; docnmt/config.py has what one can say."""
+"""docnmt's own recipes and presets, and how a recipe is read; docnmt/config.py defines what it can contain."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from docnmt.base.lines import CorpusFiles
 from docnmt.config import Recipe, from_table, one_of
 
 FOLDER = Path(__file__).parent
-OWN = tuple(sorted(path.stem for path in FOLDER.glob("*.toml")))  # go by their names: `docnmt train demo`
+OWN = tuple(sorted(path.stem for path in FOLDER.glob("*.toml")))  # known by name: `docnmt train demo`
 PRESETS = ("paper", "released")  # what `like` may name
 
 
 def load_recipe(recipe: str | Path, settings: Iterable[str] = ()) -> Recipe:
     """Reads a recipe, given by its path or, if it is one of docnmt's own, by its name.
 
-    Relative paths in a recipe start at its folder; in docnmt's own, which may lie where nobody can write, at the
+    Relative paths in a recipe start at its folder; in docnmt's own, which may be in a read-only place, at the
     working folder.
     """
     path, folder = _find(recipe)
@@ -30,7 +30,7 @@ def load_recipe(recipe: str | Path, settings: Iterable[str] = ()) -> Recipe:
     except OSError as error:
         raise DocnmtError(f"{path}: cannot be read ({error.strerror})\n  {_remedy(path)}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise DocnmtError(f"{path}: not valid TOML: {error}\n  Mend that line.") from None
+        raise DocnmtError(f"{path}: not valid TOML: {error}\n  Correct that line.") from None
     for setting in settings:
         _set(table, setting, folder)
     if table.get("like"):
@@ -40,7 +40,7 @@ def load_recipe(recipe: str | Path, settings: Iterable[str] = ()) -> Recipe:
 
 
 def _find(recipe: str | Path) -> tuple[Path, Path]:
-    """A recipe's file, and the folder at which its paths start."""
+    """A recipe's file, and the folder that its paths are relative to."""
     path = Path(recipe)
     if str(recipe) in OWN and not path.is_file():
         path = FOLDER / f"{recipe}.toml"
@@ -48,18 +48,18 @@ def _find(recipe: str | Path) -> tuple[Path, Path]:
 
 
 def _remedy(path: Path) -> str:
-    return f"Give the path of a TOML file, or a name. {nearest(path.stem, OWN, 'docnmt has')}"
+    return f"Give the path of a TOML file, or the name of a recipe. {nearest(path.stem, OWN, 'docnmt has')}"
 
 
 def preset(name: str) -> dict[str, Any]:
-    """What `like = NAME` stands for at the head of a recipe, whose own keys come first."""
+    """What `like = NAME` at the top of a recipe stands for; the recipe's own keys override it."""
     table = tomllib.loads((FOLDER / "presets" / f"{name}.toml").read_text(encoding="utf-8"))
     below = table.pop("like", "")
     return _over(preset(below), table) if below else table
 
 
 def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """Two tables of sections in one; where both have a key, the second's."""
+    """Two tables of sections merged; if both have a key, the second's wins."""
     found = dict(below)
     for key, value in above.items():
         both = isinstance(value, Mapping) and isinstance(found.get(key), Mapping)
@@ -81,17 +81,17 @@ PATHS = (
     "subwords.target_model",
     "document.start_from",
 )
-NOTHING = "nothing"  # document.start_from: no model, everything is trained
+NOTHING = "nothing"  # document.start_from: no model, everything is trained from scratch
 
 
 def _set(table: dict[str, Any], setting: str, folder: Path) -> None:
-    """`model.width=256`: the value is read as TOML, or taken as text where it is not.
+    """`model.width=256`: the value is read as TOML, or as text if it is not TOML.
 
     A path on the command line starts where the user is, not at the recipe.
     """
     key, separator, text = setting.partition("=")
     if not separator:
-        raise DocnmtError(f"--set {setting}: no value\n  Write --set section.key=value.")
+        raise DocnmtError(f"--set {setting}: no value given\n  Write --set section.key=value.")
     try:
         value = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
@@ -107,7 +107,7 @@ def _set(table: dict[str, Any], setting: str, folder: Path) -> None:
 
 
 def _seen_from(value: Any, folder: Path) -> Any:
-    """Paths of the command line, in a list or a table or alone, as a recipe in this folder would write them."""
+    """Paths on the command line, in a list, a table or alone, as a recipe in this folder would write them."""
     if isinstance(value, list):
         return [_seen_from(item, folder) for item in value]
     if isinstance(value, dict):
@@ -117,7 +117,7 @@ def _seen_from(value: Any, folder: Path) -> Any:
 
 
 def resolve_paths(recipe: Recipe, folder: Path) -> Recipe:
-    """A recipe whose paths start at a folder, with paths that start where we are."""
+    """The recipe with its paths, which are relative to `folder`, made relative to the current folder."""
 
     def at(path: str) -> str:
         return os.path.normpath(folder / path) if path else ""

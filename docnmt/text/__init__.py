@@ -1,1 +1,1 @@
-"""Text without regard to files or models: scripts, words, sentences."""
+"""Text, independent of files and models: scripts, words, sentences."""

@@ -1,5 +1,5 @@
 """Languages, their scripts and words: which characters make up words, where words have no spaces between them, how wide
-they are; pieces put together into words; punctuation normalised. No other module has code points."""
+they are; pieces joined into words; punctuation normalised. No other module has code points."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CJK_PUNCTUATION = "\u3000-\u3004\u3008-\u303f\uff00-\uff0f\uff1a-\uff20\uff3b-\u
 EAST_ASIAN = (
     "\u1100-\u11ff\u2e80-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
 )
-# Signs above, below and beside letters: not letters for `re`, but part of the word. Indic scripts completely.
+# Marks above, below and beside letters: not letters to `re`, but part of the word. Indic scripts completely.
 SIGNS = "\u0300-\u036f\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff"
 
 # The scripts of languages; the default is Latin.
@@ -53,28 +53,28 @@ _UNSPACED = re.compile(f"[{UNSPACED}]")
 
 
 def primary(code: str) -> str:
-    """The language of a code, whatever region or script it adds: zh of zh-Hant_TW."""
+    """The language of a code without its region or script: zh for zh-Hant_TW."""
     return code.replace("_", "-").partition("-")[0].lower()
 
 
 def script_of(language: str) -> re.Pattern[str]:
-    """A pattern of the letters that a language is written in."""
+    """A pattern that matches the letters a language is written in."""
     found = (letters for languages, letters in _SCRIPTS.items() if primary(language) in languages.split())
     return next((re.compile(f"[{letters}]") for letters in found), _LATIN)
 
 
 def in_word(character: str) -> bool:
-    """A letter, a digit, or what is written above or below one."""
+    """Whether it is a letter, a digit, or a mark above or below one."""
     return character.isalnum() or character == "_" or unicodedata.category(character).startswith("M")
 
 
 def unspaced(character: str) -> bool:
-    """Whether the character's script has no spaces between words."""
+    """Whether the character's script puts no spaces between words."""
     return _UNSPACED.match(character) is not None
 
 
 def in_spaced_word(character: str) -> bool:
-    """A letter or digit of a script that has spaces between words; false for the empty string."""
+    """Whether it is a letter or digit of a script with spaces between words; false for the empty string."""
     return character.isalnum() and not unspaced(character)
 
 
@@ -88,11 +88,11 @@ def columns(text: str) -> int:
 
 
 def letters(text: str) -> str:
-    """What is the same in a sentence however it is tokenised, escaped and encoded."""
+    """What stays the same in a sentence however it is tokenised, escaped and encoded."""
     return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", html.unescape(text)).casefold()))
 
 
-# ---- Words of sub-word pieces, for people to read ----
+# ---- Words from subword pieces, for people to read ----
 
 SPACE = "▁"
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
@@ -108,13 +108,13 @@ class Word(NamedTuple):
 
 
 def words(pieces: Sequence[str]) -> list[Word]:
-    """The words of a sentence given as SentencePiece pieces: every piece in one word, marks of punctuation apart from
-    the word they touch, bytes read as the characters they spell."""
+    """The words of a sentence given as SentencePiece pieces: every piece is in one word, punctuation is separate from
+    the word it touches, and bytes are read as the characters they spell."""
     return [word for run in _runs(_characters(pieces)) for word in _without_punctuation(run)]
 
 
 def _characters(pieces: Sequence[str]) -> Iterator[Word]:
-    """Each piece by itself, bytes gathered until they make a character."""
+    """Each piece by itself; bytes are collected until they make a character."""
     begin, spelt = 0, b""
     for number, piece in enumerate(pieces):
         byte = _BYTE.fullmatch(piece)
@@ -136,7 +136,7 @@ def _is_open(spelt: bytes) -> bool:
 
 
 def _runs(parts: Iterator[Word]) -> Iterator[list[Word]]:
-    """Parts up to the next space; in a script without spaces, each part."""
+    """Parts up to the next space; in a script without spaces, each part by itself."""
     run: list[Word] = []
     for part in parts:
         apart = bool(run and any(p.text for p in run) and _UNSPACED.search(run[-1].text + part.text))
@@ -155,7 +155,7 @@ def _without_punctuation(run: list[Word]) -> Iterator[Word]:
         return not any(character.isalnum() for character in part.text)
 
     before = len(list(takewhile(is_mark, run)))
-    if before == len(run) or not any(part.text for part in run[:before]):  # nothing but marks; or but the space
+    if before == len(run) or not any(part.text for part in run[:before]):  # nothing but marks, or nothing but the space
         before = 0
     after = len(list(takewhile(is_mark, reversed(run[before:]))))
     if after == len(run) - before:
@@ -167,16 +167,16 @@ def _without_punctuation(run: list[Word]) -> Iterator[Word]:
 
 # ---- punctuation as OPUS-MT normalises it ----
 
-# Its models were trained on nothing else. As its scripts do, typographic and full-width marks become ASCII, whatever
-# is no printable character becomes a space, and runs of spaces one. The scripts turn a full-width 1 into a quotation
-# mark, a slip that would cost a digit: here it becomes 1.
+# Its models were trained on such text only. As in its scripts, typographic and full-width marks become ASCII, whatever
+# is not printable becomes a space, and runs of spaces become one. The scripts turn a full-width 1 into a quotation
+# mark, a bug that would lose a digit: here it becomes 1.
 _BECOMES = dict(zip("，、”“∶：？《》）！（；」「～’━〈〉【】％", ',,""::?"")!(;""~\'-<>[]%', strict=True))
 _BECOMES |= {chr(0xFF10 + digit): str(digit) for digit in range(10)} | {"…": "..."}
 _STOPS = "。．"  # a full stop and one space, whatever spaces follow
 
 
 def normalise(text: str) -> tuple[str, list[int]]:
-    """The text normalised, and for each of its characters, and its end, the place in the given text."""
+    """The normalised text, and the position in the given text of each of its characters and of its end."""
     written: list[str] = []
     places: list[int] = []
     for place, character in enumerate(text):

@@ -1,7 +1,7 @@
 """Where sentences end. Nothing is lost: the pieces, put together, are the text.
 
 A mark ends a sentence if it does not follow an abbreviation, an initial or the number of a list item, and if a sentence
-seems to begin after it. When in doubt it does not: two sentences as one are translated better than one as two.
+seems to begin after it. In doubt it does not: two sentences as one are translated better than one as two.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from pathlib import Path
 
 from docnmt.text.scripts import EAST_ASIAN, primary
 
-LONGEST = 1000  # characters of a sentence; a longer one is cut where that hurts least
+LONGEST = 1000  # characters of a sentence; a longer one is cut where it does the least harm
 
 # Chinese, Japanese and others, where no space has to follow the end of a sentence.
 _FULL = "。！？｡︒।॥။።፧៕"
 _OPENING = "\"'“‘„‚«‹»([{¿¡「『（【《〈*_–—-"  # what may come before the first word of a sentence
 _LINE = "\t\n\v\f\r\x1c\x1d\x1e\x85\u2028\u2029"
 
-# Line ends and tabs always end a sentence; else marks, with what closes after them and the space that follows.
+# Line breaks and tabs always end a sentence; otherwise marks do, with closing signs and the space after them.
 _CLOSING = {"": "”’»", "de": "“‘«»”’", "cs": "“‘«»”’", "sk": "“‘«»”’", "sl": "“‘«»”’", "da": "“«»”’"}
 _ENDS = r"""
     (?P<line>[{line}]\s*)
@@ -72,7 +72,7 @@ def words_of(language: str) -> Words:
 
 
 def split(text: str, language: str = "", whole: Sequence[tuple[int, int]] = ()) -> list[str]:
-    """The sentences of a text, each with the space after it. `whole` are spans not to cut, in order."""
+    """The sentences of a text, each with the space after it. `whole` lists spans not to be cut, in order."""
     ends = []
     start = 0
     for end in _boundaries(text, primary(language)):
@@ -126,7 +126,7 @@ def _boundaries(text: str, language: str) -> list[int]:
 
 
 def _ends_full(text: str, found: re.Match[str], quotes: _Quotes, start: int) -> bool:
-    """After a mark that needs no space: not inside quotes, nor after quotes if the sentence continues behind them."""
+    """After a mark that needs no space: not inside quotes, nor after quotes if the sentence continues after them."""
     end = found.end()
     if quotes.open_at(end, start):
         return False
@@ -135,7 +135,7 @@ def _ends_full(text: str, found: re.Match[str], quotes: _Quotes, start: int) -> 
 
 
 class _Quotes:
-    """Whether wide quotes are open at a place. Places have to be asked for in order."""
+    """Whether wide quotes are open at a position. Positions have to be queried in order."""
 
     def __init__(self, text: str):
         self.text, self.at, self.stack = text, 0, list[str]()
@@ -143,7 +143,7 @@ class _Quotes:
     def open_at(self, place: int, start: int) -> bool:
         begin = max(self.at, start)
         if start > self.at:
-            self.stack.clear()  # a quote that was given up with the previous sentence
+            self.stack.clear()  # a quote that was abandoned with the previous sentence
         for found in _QUOTE.finditer(self.text, begin, place):
             if found[0] in _QUOTES:
                 self.stack.append(_QUOTES[found[0]])
@@ -174,7 +174,7 @@ def _ends_spaced(text: str, found: re.Match[str], start: int, following: int, wo
     # A single letter with a full stop is the next initial: "А. С. Пушкин"
     starter = begins.lower() in words.starters and not text.startswith(".", next_word.end())
     folded = before.lower()
-    if found.end() - at > 1 and not starter:  # something closed after it: "(etc.) Next" ends, "(Dr.) Who" hardly comes
+    if found.end() - at > 1 and not starter:  # something closed after it: "(etc.) Next" ends, "(Dr.) Who" is rare
         return True
     if folded in words.always:
         return False
@@ -193,7 +193,7 @@ def _inside(place: int, spans: Sequence[tuple[int, int]]) -> bool:
 
 
 def _cuts(text: str, start: int, end: int, whole: Sequence[tuple[int, int]]) -> list[int]:
-    """Where to cut a sentence that is too long: in the second half of the longest allowed, else at its end."""
+    """Where to cut a sentence that is too long: in the second half of the maximum length, else at its end."""
     cuts = []
     while end - start > LONGEST:
         limit = start + LONGEST

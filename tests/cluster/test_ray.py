@@ -173,10 +173,10 @@ def test_who_waits_for_a_machine_is_told(cluster, tmp_path, monkeypatch):
     waiting = docnmt.base.cluster.as_they_finish({task.remote(): "x"}, Need(3), bench.progress.say)
     monkeypatch.setattr(ray, "wait", lambda references, timeout: (references, []) if bench.progress.lines else ([], []))
     assert next(waiting)[0] == "x"
-    assert bench.progress.lines == ["no machine of the cluster has 3 cores now: waiting for one (3 are there)"]
+    assert bench.progress.lines == ["waiting: none of the cluster's 3 machines has 3 cores free"]
 
 
 def test_a_cluster_that_is_not_there_is_said(monkeypatch):
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
-    with pytest.raises(DocnmtError, match=r"--on 127.0.0.1:1: no Ray cluster answers there .*\n.*ray start --head"):
+    with pytest.raises(DocnmtError, match=r"--on 127.0.0.1:1: no Ray cluster answers .*\n.*ray start --head"):
         connect("127.0.0.1:1")

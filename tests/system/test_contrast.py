@@ -101,7 +101,7 @@ def test_what_goes_wrong_is_said(model, contrastive, tmp_path):
     for arguments, said in (
         ((bad,), f"{bad}, line 13: no 'phenomenon'"),
         ((contrastive, "--layout", "other"), "unknown layout 'other'"),
-        ((contrastive, "--context", "two"), "cannot read the context 'two'"),
+        ((contrastive, "--context", "two"), "invalid context 'two'"),
         ((contrastive, "--context-from", tmp_path), "has its contexts in the set itself"),
         ((tmp_path / "none",), "no such file"),
     ):

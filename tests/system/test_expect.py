@@ -27,4 +27,4 @@ def test_a_recipe_is_held_against_the_paper(tmp_path):
 def test_what_the_paper_has_no_figures_for_is_refused(tmp_path):
     (tmp_path / "a.tsv").write_text("a\tb\tc\n")
     said = command("corpus", "inspect", tmp_path / "a.tsv", "--expect", "de-en")
-    assert said.code == 2 and "'de-en' is not known" in said.err
+    assert said.code == 2 and "unknown value 'de-en'" in said.err

@@ -55,8 +55,8 @@ def test_other_verbs_take_it(tiny: Tiny, quantized, tmp_path, name):
 
 def test_errors_are_said_without_a_traceback(models, quantized, tmp_path):
     for arguments, message in (
-        ((quantized["document"],), "is int8 already"),
-        ((models["document"], "-o", models["sentence"]), "is there already and is not an int8 model"),
+        ((quantized["document"],), "is already int8"),
+        ((models["document"], "-o", models["sentence"]), "already exists and is not an int8 model"),
         ((tmp_path / "nowhere",), "not a model folder"),
         ((models["document"], "-o", tmp_path / "out", "--json", tmp_path), "is a folder, not a file"),
     ):

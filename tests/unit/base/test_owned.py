@@ -47,7 +47,7 @@ def test_who_comes_second_is_refused_and_told_by_whom(tmp_path):
     try:
         with pytest.raises(InUse) as refused, owned(folder):
             pass
-        told = f"{folder}: is in use by process {process.pid} on {HOST} since 20"
+        told = f"{folder}: in use by process {process.pid} on {HOST} since 20"
         assert str(refused.value).startswith(told)
         assert f"(-c {folder})" in str(refused.value)  # its command
         assert owner_of(folder) == refused.value.owner
@@ -106,7 +106,10 @@ def test_a_full_disk_names_the_lock(tmp_path, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", full)
-        with pytest.raises(NoRoom, match=f"{tmp_path / 'run.lock'}: there is no room"), owned(tmp_path / "run"):
+        with (
+            pytest.raises(NoRoom, match=f"{tmp_path / 'run.lock'}: cannot be written: the disk is full"),
+            owned(tmp_path / "run"),
+        ):
             pass
     with owned(tmp_path / "run"):
         pass
@@ -137,7 +140,7 @@ def no_locks(file, how):
 
 
 @pytest.mark.parametrize(
-    ("flock", "told"), [(no_locks, r"flock is refused \(No locks"), (lambda *_: None, "the same lock twice")]
+    ("flock", "told"), [(no_locks, r"refuses locks \(No locks"), (lambda *_: None, "the same lock to two processes")]
 )
 def test_a_file_system_without_locks_is_told_once_and_worked_on(tmp_path, monkeypatch, flock, told):
     monkeypatch.setattr(files, "_TRIED", set())
@@ -151,7 +154,7 @@ def test_a_file_system_without_locks_is_told_once_and_worked_on(tmp_path, monkey
 def test_locks_that_hold_on_one_machine_alone_are_told(tmp_path, monkeypatch):
     assert lock_trouble(tmp_path) == ""
     monkeypatch.setattr(files, "_mount_options", lambda folder: ["rw", "vers=3", "nolock"])
-    assert lock_trouble(tmp_path) == "mounted with nolock: locks hold on one machine alone"
+    assert lock_trouble(tmp_path) == "mounted with nolock: its locks are not seen by other machines"
 
 
 def test_the_options_are_those_of_the_innermost_mount(tmp_path, monkeypatch):

@@ -94,7 +94,7 @@ def test_a_recipes_own_keys_come_first(tmp_path):
 
 
 def test_another_name_is_refused(tmp_path):
-    with pytest.raises(DocnmtError, match=r"like: 'papre' is not known\n  Did you mean 'paper'\?"):
+    with pytest.raises(DocnmtError, match=r"like: unknown value 'papre'\n  Did you mean 'paper'\?"):
         read(tmp_path, 'like = "papre"')
 
 

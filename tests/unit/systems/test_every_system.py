@@ -30,8 +30,8 @@ def test_of_every_system(check, case):
 @pytest.mark.parametrize(
     ("kinds", "said"),
     [
-        (("transformer", "attentoin"), "context.kind: 'attentoin' is not known\n  Did you mean 'attention'?"),
-        (("rnn", "none"), "model.kind: 'rnn' is not known"),
+        (("transformer", "attentoin"), "context.kind: unknown value 'attentoin'\n  Did you mean 'attention'?"),
+        (("rnn", "none"), "model.kind: unknown value 'rnn'"),
         (("rnnsearch", "attention"), "is not available for rnnsearch\n  Use none, hierarchical, cache."),
     ],
 )
