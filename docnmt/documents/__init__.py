@@ -1,4 +1,4 @@
-"""Files of many kinds: take the text out, translate it, put it back."""
+"""Files of many kinds: extract the text, translate it, put it back."""
 
 from docnmt.documents.segment import KINDS, is_document, kind_of, read_document
 

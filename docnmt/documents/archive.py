@@ -1,4 +1,4 @@
-"""Zip archives, as docx, odt and epub are: unpacked within limits, and packed again with only the changed parts new."""
+"""Zip archives (docx, odt, epub): unpacked within limits, and packed again with only the changed parts new."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from docnmt.documents.segment import MAX_TEXT, Segment, SplicedFile
 
 MAX_ENTRIES = 20_000
 MAX_UNPACKED = 1 << 29
-# Text shrinks to about a tenth, tables to a hundredth at best; anything that shrinks more is a zip bomb. Archives that
-# are small unpacked may shrink as they like.
+# Text shrinks to about a tenth, tables to a hundredth at most; anything that shrinks more is a zip bomb. Archives that
+# are small when unpacked may shrink by any factor.
 MAX_RATIO = 200
 FREE_UNPACKED = 1 << 22
 
@@ -46,9 +46,9 @@ class Archive(Mapping[str, bytes]):
     def __init__(self, data: bytes, name: str):
         self._data, self._name = data, name
         self.unpacked = 0  # bytes, so far
-        # Counted before zipfile reads the directory: a long one alone takes time and memory.
+        # Counted before zipfile reads the directory: a long one takes time and memory by itself.
         if data.count(_ENTRY) > MAX_ENTRIES:
-            raise DocnmtError(f"{name}: more than {MAX_ENTRIES:,} entries in the archive\n  No document has so many.")
+            raise DocnmtError(f"{name}: more than {MAX_ENTRIES:,} entries in the archive\n  No document has this many.")
         with self._open() as archive:
             entries = archive.infolist()
             _check(entries, len(data), name)
@@ -67,7 +67,7 @@ class Archive(Mapping[str, bytes]):
         entry = self._entries[file]
         self.unpacked += entry.file_size
         if self.unpacked > MAX_TEXT:
-            problem = f"the text in it unpacks to more than {MAX_TEXT >> 20} MB"
+            problem = f"its text unpacks to more than {MAX_TEXT >> 20} MB"
             raise DocnmtError(f"{self._name}: {problem}\n  Split the document into smaller ones.")
         with self._open() as archive:
             return archive.read(entry)
@@ -90,22 +90,22 @@ def _check(entries: list[zipfile.ZipInfo], packed: int, name: str) -> None:
     # zipfile never unpacks more than the directory says, so its numbers can be trusted here.
     unpacked = sum(entry.file_size for entry in entries)
     if unpacked > MAX_UNPACKED or unpacked > max(FREE_UNPACKED, MAX_RATIO * packed):
-        problem = f"{packed:,} bytes that would unpack to {unpacked:,}"
-        raise DocnmtError(f"{name}: {problem}\n  Such an archive was made to fill up memory: it is not read.")
+        problem = f"its {packed:,} bytes would unpack to {unpacked:,}"
+        raise DocnmtError(f"{name}: {problem}\n  Such archives are made to fill up memory, so it is not read.")
     for entry in entries:
         # The name as it is in the archive: zipfile cuts it at a zero byte.
         if _OUTSIDE.search(entry.orig_filename):
-            problem = f"an entry with the name {entry.orig_filename!r}, which leaves the archive's folder"
-            raise DocnmtError(f"{name}: {problem}\n  Such an archive was made to do harm: it is not read.")
+            problem = f"it has an entry named {entry.orig_filename!r}, which is outside the archive's folder"
+            raise DocnmtError(f"{name}: {problem}\n  Such archives are made to do harm, so it is not read.")
         if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            problem = f"{entry.filename} is compressed in a way that documents never are"
+            problem = f"{entry.filename} uses a compression method that documents never use"
             raise DocnmtError(f"{name}: {problem}\n  Open it in the program that made it and save it again.")
         if entry.flag_bits & _ENCRYPTED:
             problem = f"{entry.filename} is encrypted"
             raise DocnmtError(f"{name}: {problem}\n  Save the document without a password, then translate it.")
     if len(set(names)) != len(names):
         [(twice, _)] = Counter(names).most_common(1)
-        problem = f"several entries with the name {twice}"
+        problem = f"it has several entries named {twice}"
         raise DocnmtError(f"{name}: {problem}\n  Open it in the program that made it and save it again.")
 
 
@@ -137,13 +137,13 @@ def write_zip(original: bytes, changed: Mapping[str, bytes]) -> bytes:
 
 
 def _slices(archive: zipfile.ZipFile) -> dict[int, tuple[int, int]]:
-    """Where each entry lies: from its header to the next one's, so that whatever follows its data goes with it."""
+    """Where each entry is: from its header to the next one's, so that whatever follows its data goes with it."""
     starts = sorted({entry.header_offset for entry in archive.infolist()})
     return {start: (start, end) for start, end in zip(starts, [*starts[1:], archive.start_dir], strict=True)}
 
 
 def _is_copyable(entry: zipfile.ZipInfo, room: int) -> bool:
-    """False where data overlaps, or where the directory would be written with another spelling of the name."""
+    """False if data overlaps, or if the directory would be written with another spelling of the name."""
     return room > entry.compress_size and (entry.filename.isascii() or bool(entry.flag_bits & _UTF8))
 
 
@@ -158,9 +158,9 @@ def _fresh(entry: zipfile.ZipInfo) -> zipfile.ZipInfo:
 
 
 class PackageText:
-    """A document that is an archive of several files: the segments of one after the other.
+    """A document that is an archive of several files: the segments of one file after the other.
 
-    `main` is the part that says in which language all of them are.
+    `main` is the part that states the language of all of them.
     """
 
     def __init__(self, data: bytes, parts: Mapping[str, SplicedFile[str] | SplicedFile[bytes]], main: str = ""):

@@ -30,7 +30,7 @@ from docnmt.documents.xml import (
 
 _AROUND = {"w:hyperlink", "w:ins", "w:moveTo", "w:smartTag", "w:customXml", "w:dir", "w:bdo"}
 _GAPS = {"w:tab", "w:ptab", "w:br", "w:cr"}
-# What Word remarks about the current words: spelling mistakes, where lines and pages happened to end.
+# What Word notes about the current words: spelling mistakes, where lines and pages happened to end.
 _NOISE = {"w:proofErr", "w:lastRenderedPageBreak", "w:softHyphen", "w:rPr", "w:pPr"}
 _FREE = _NOISE | {"w:r", "w:t", "w:noBreakHyphen"}  # a translation has other runs
 _INLINE = _AROUND | {"w:sdt", "w:sdtContent", "w:fldSimple"}
@@ -61,8 +61,8 @@ class Run:
 
 @dataclass(slots=True, eq=False)
 class RunPiece(Piece):
-    wide: bool = True  # it may be anything that is seen
-    run: Run | None = None  # the one it is in
+    wide: bool = True  # it may be anything visible
+    run: Run | None = None  # the run it is in
     merged: tuple[RunPiece, ...] = ()  # the pieces it was made of
     field: str = ""  # begin, separate, end, or instruction and its text
     look: Run | None = None  # of a mark that only changes the look
@@ -93,7 +93,7 @@ class _Part:
                     yield Place(runs.start, (segment,), partial(_changes, known[segment]))
 
     def _runs(self, paragraph: Element) -> _Runs | None:
-        """None where there are no words."""
+        """None if there are no words."""
         properties = paragraph.find("w:pPr")
         if _has_style(properties, "w:pStyle", self._code):
             return None
@@ -112,7 +112,7 @@ class _Part:
     def _pieces(self, around: Element) -> Iterator[RunPiece]:
         for child in around.children:
             if isinstance(child, Text):
-                if child.text is None:  # between runs there are only line ends
+                if child.text is None:  # between runs there are only line breaks
                     yield RunPiece(child.start, child.end)
             elif child.name == "w:r" and not _has_style(child.find("w:rPr"), "w:rStyle", self._code):
                 yield from _in_run(child, Run.of(child, self.xml))
@@ -131,7 +131,7 @@ def _has_style(properties: Element | None, name: str, styles: set[str]) -> bool:
 
 
 def _content(element: Element) -> Element | None:
-    """What holds the runs in an element that encloses some; None if it holds no text to translate."""
+    """What holds the runs in an element around some; None if it holds no text to translate."""
     if element.name == "w:sdt":
         properties, content = element.find("w:sdtPr"), element.find("w:sdtContent")
         chosen = properties is not None and any(child.name in _CHOSEN for child in properties.elements)
@@ -176,7 +176,7 @@ def _field_name(instruction: str) -> str:
 
 
 def _with_fields(pieces: Iterable[RunPiece]) -> list[RunPiece]:
-    """Fields as marks: links as a beginning and an end with text between them, all others as one."""
+    """Fields as marks: links as a start and an end with text between them, all others as one mark."""
     result: list[RunPiece] = []
     begun: list[int] = []
     for piece in pieces:
@@ -203,7 +203,7 @@ def _name_of(field: Sequence[RunPiece]) -> str:
 
 
 def _merge_head(pieces: list[RunPiece], start: int) -> None:
-    """Makes everything before the text of a field one mark."""
+    """Turns everything before the text of a field into one mark."""
     end = next((i + 1 for i in range(start, len(pieces)) if pieces[i].field == "separate"), start)
     if end > start and _is_balanced(pieces[start:end]):
         pieces[start:end] = [_merged(pieces[start:end])]
@@ -348,12 +348,12 @@ _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 def read(data: bytes, name: str, languages: tuple[str, str]) -> FileText:
     if data.startswith(_OLE):
-        problem = "an old Word document (.doc) or one with a password"
+        problem = "this is an old Word document (.doc) or protected by a password"
         raise DocnmtError(f"{name}: {problem}\n  Save it as .docx without a password, then translate it.")
     files = Archive(data, name)
     types = _types(files, name)
     if not any(kind.endswith(_MAIN) for kind in types.values()):
-        problem = "not a Word document, although its name says so"
+        problem = "not a Word document, although its name ends in .docx"
         raise DocnmtError(f"{name}: {problem}\n  Save it as .docx in the program that made it.")
     with_styles = [files[part] for part, kind in types.items() if kind.endswith(_STYLES)]
     styles = dict(style for part in with_styles for style in _styles(part, name))
@@ -386,7 +386,7 @@ def _types(files: Mapping[str, bytes], name: str) -> dict[str, str]:
 
 
 def _styles(data: bytes, name: str) -> Iterator[tuple[str, str]]:
-    """The key of each style, and its name in small letters."""
+    """The key of each style, and its name in lower case."""
     for style in XmlBytes(data, f"{name} (styles)").elements({"w:style"}, _NAMESPACES):
         if named := style.find("w:name"):
             yield style.attributes.get("w:styleId", ""), named.attributes.get("w:val", "").lower()

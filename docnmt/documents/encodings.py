@@ -1,7 +1,7 @@
 """Text files that are not in UTF-8: read as if they were, and written back in their own encoding.
 
 Subtitles from before UTF-8 was common do not say which encoding they are in; the source language tells which one was
-usual for it. That is a guess, so whoever translates is told. Other files have to be named their encoding.
+usual for it. That is a guess, so the user is told. For other files the user has to name the encoding.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from docnmt.base.lines import byte_order_mark
 from docnmt.documents.segment import kind_of
 from docnmt.text.scripts import primary
 
-# Kinds that do not say themselves which encoding they are in.
+# Kinds of files that do not state their encoding.
 TEXT_KINDS = ("text", "markdown", "json_strings", "subtitles")
 
-# The encoding of Windows for a language; in this order, where there are two.
+# The Windows encoding for a language; in this order, if there are two.
 _USUAL = {
     "cp1252": "af br ca da de en es et eu fi fo fr ga gl id is it lb ms nb nl nn no oc pt sq sv sw",
     "cp1250": "bs cs hr hu pl ro sk sl",
@@ -51,11 +51,11 @@ class Recoded:
     """A file as UTF-8, and the way back."""
 
     original: bytes
-    utf8: bytes  # or the original, where its reader knows what to do with it
-    encoding: TextEncoding | None  # None: the file says it itself
+    utf8: bytes  # or the original, if its reader can decode it
+    encoding: TextEncoding | None  # None: the file states it
 
     def written(self, translation: bytes) -> bytes:
-        """In the encoding of the original; in UTF-8 if that lacks some of the characters."""
+        """In the original's encoding; in UTF-8 if that lacks some of the characters."""
         if translation == self.utf8:
             return self.original
         if self.utf8 is self.original or self.encoding is None:
@@ -67,12 +67,12 @@ class Recoded:
 
 
 def recoded(data: bytes, name: str, language: str, asked: str = "") -> Recoded:
-    """`asked` is the encoding that the user names; a byte order mark in the file says it better."""
+    """`asked` is the encoding that the user names; a byte order mark in the file overrides it."""
     kind = kind_of(name)
     if kind not in TEXT_KINDS:
         if asked:
-            problem = f"a file of this kind says itself which encoding it is in, so {asked} cannot be asked for"
-            raise DocnmtError(f"{name}: {problem}\n  Leave the encoding out.")
+            problem = f"a file of this kind states its own encoding, so {asked} cannot be chosen"
+            raise DocnmtError(f"{name}: {problem}\n  Do not name an encoding.")
         return Recoded(data, data, None)
     if marked := byte_order_mark(data)[1]:
         return Recoded(data, data, TextEncoding(marked))
@@ -95,11 +95,11 @@ def _usual(language: str) -> str:
 
 def _known(asked: str, name: str) -> str:
     try:
-        "".encode(asked)  # some codecs, such as base64, are none of text
+        "".encode(asked)  # some codecs, such as base64, are not for text
         return codecs.lookup(asked).name
     except (LookupError, ValueError):
-        problem = f"there is no encoding {asked!r}"
-        raise DocnmtError(f"{name}: {problem}\n  Name one such as cp1252, gb18030 or big5.") from None
+        problem = f"unknown encoding {asked!r}"
+        raise DocnmtError(f"{name}: {problem}\n  Use a name such as cp1252, gb18030 or big5.") from None
 
 
 def _decoded(data: bytes, encoding: str, name: str) -> str:
@@ -108,9 +108,9 @@ def _decoded(data: bytes, encoding: str, name: str) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise DocnmtError(
-            f"{name}, line {line}: byte 0x{data[error.start]:02X} is not {encoding}\n"
-            "  Name the encoding that the file is in, such as cp1252: docnmt translate --encoding, or the field "
-            "encoding in the API. Or save the file as UTF-8."
+            f"{name}, line {line}: byte 0x{data[error.start]:02X} is not valid {encoding}\n"
+            "  Name the file's encoding, such as cp1252, with docnmt translate --encoding or with the field "
+            "encoding of the API; or save the file as UTF-8."
         ) from None
     except ValueError:  # UTF-7 and the like
-        raise DocnmtError(f"{name}: is not {encoding}\n  Name the encoding that the file is in.") from None
+        raise DocnmtError(f"{name}: the file is not valid {encoding}\n  Name the file's actual encoding.") from None

@@ -17,7 +17,7 @@ from docnmt.documents.segment import Change, Place, SplicedFile
 
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
-# These only keep fonts from being copied; the text of the book is in the clear.
+# These only protect fonts from being copied; the text of the book is not encrypted.
 _OBFUSCATIONS = names("http://www.idpf.org/2008/embedding http://ns.adobe.com/pdf/enc#RC")
 _PAGES = names("application/xhtml+xml text/html text/x-oeb1-document")
 _NCX = "application/x-dtbncx+xml"
@@ -35,7 +35,7 @@ class _Item:
 def read(data: bytes, name: str, languages: tuple[str, str]) -> PackageText:
     files = Archive(data, name)
     if _CONTAINER not in files:
-        raise DocnmtError(f"{name}: not an EPUB book: {_CONTAINER} is missing\n  Give the file its proper name.")
+        raise DocnmtError(f"{name}: not an EPUB book: {_CONTAINER} is missing\n  Give the file the right extension.")
     _refuse_encrypted(files, name)
     package = _package_path(files, name)
     opened = _List(files[package], f"{name}: {package}")
@@ -46,8 +46,8 @@ def read(data: bytes, name: str, languages: tuple[str, str]) -> PackageText:
         if item.path in parts:
             continue
         if item.path not in files:
-            problem = f"{item.path} is listed in the book, but missing"
-            raise DocnmtError(f"{name}: {problem}\n  Open the book in an editor for EPUB and save it again.")
+            problem = f"{item.path} is listed in the book but is missing from the file"
+            raise DocnmtError(f"{name}: {problem}\n  Open the book in an EPUB editor and save it again.")
         place = f"{name}: {item.path}"
         if item.kind == _NCX:
             parts[item.path] = _List(files[item.path], place).texts(("text", "ncx:text"), languages)
@@ -57,7 +57,7 @@ def read(data: bytes, name: str, languages: tuple[str, str]) -> PackageText:
 
 
 class _List(Page):
-    """One of the book's lists, as tags and texts: real ones are not always well-formed XML."""
+    """One of the book's lists, as tags and texts: in real books they are not always well-formed XML."""
 
     def __init__(self, data: bytes, name: str):
         super().__init__(data, name, xml=True)
@@ -95,8 +95,8 @@ def _refuse_encrypted(files: Mapping[str, bytes], name: str) -> None:
         methods = _List(files[_ENCRYPTION], f"{name}: {_ENCRYPTION}").tags("encryptionmethod")
         if any(found.get("algorithm") not in _OBFUSCATIONS for _, found in methods):
             raise DocnmtError(
-                f"{name}: the book is protected against copying (DRM): its text cannot be read\n"
-                "  Ask where you bought it for a copy without protection."
+                f"{name}: the book is copy-protected (DRM), so its text cannot be read\n"
+                "  Ask the seller for a copy without protection."
             )
 
 
@@ -105,7 +105,7 @@ def _package_path(files: Mapping[str, bytes], name: str) -> str:
     path = next((found["full-path"] for _, found in roots if "full-path" in found), "")
     if path not in files:
         raise DocnmtError(
-            f"{name}: the book's package file is missing: {path or 'it is not named'}\n  The file is broken."
+            f"{name}: the book's package file is missing: {path or 'it is not named'}\n  The file is damaged."
         )
     return path
 

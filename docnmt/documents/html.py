@@ -1,4 +1,4 @@
-"""HTML and XHTML pages: blocks are segments, tags in the line are marks; code, scripts and drawings are left alone."""
+"""HTML and XHTML pages: blocks are segments, inline tags are marks; code, scripts and drawings are left alone."""
 
 from __future__ import annotations
 
@@ -122,10 +122,10 @@ class Reader:
         yield from self._end_line()
 
     def _count(self) -> None:
-        """While reading: what a line is made of takes many times its size."""
+        """Called while reading: the pieces of a line take many times its size."""
         if len(self._pieces) + len(self._later) > 2 * MAX_IN_PARAGRAPH:
             where = f"{self._name}, line {line_of(self._text, self._pieces[0].start)}"
-            raise DocnmtError(f"{where}: more than {MAX_IN_PARAGRAPH:,} tags in one paragraph\n  Split it.")
+            raise DocnmtError(f"{where}: more than {MAX_IN_PARAGRAPH:,} tags in one paragraph\n  Split the paragraph.")
 
     def _read_text(self, token: Token) -> None:
         if token.kind == "cdata":
@@ -150,7 +150,7 @@ class Reader:
         self._pieces += plain(self._text, start, end)
 
     def _leave_alone(self, token: Token, end: int, read: dict[str, Attribute]) -> Iterator[Place[str]]:
-        """An element that is not translated; attributes of its tag may be, all the same."""
+        """An element that is not translated, though attributes of its tag may be."""
         places = [] if _says_no(read) else self._attribute_places(token, read)
         if token.name in BLOCKS:
             yield from self._end_line(*places)
@@ -194,7 +194,7 @@ class Reader:
         for place in (*line, *self._later, *places):
             if _SURROGATE.search(place.segments[0].text):
                 where = f"{self._name}, line {line_of(self._text, place.start)}"
-                problem = f"bytes that are not {self._encoding.upper()}"
+                problem = f"it has bytes that are not valid {self._encoding.upper()}"
                 raise DocnmtError(f"{where}: {problem}\n  Save the page as UTF-8.")
             yield place
         self._pieces, self._later = [], []
@@ -226,7 +226,7 @@ class Reader:
         return text.encode(self._encoding, "xmlcharrefreplace").decode(self._encoding)
 
     def _language_changes(self, token: Token, read: dict[str, Attribute]) -> Iterator[Change[str]]:
-        """Makes what says that the page, or a part of it, is in the source language say the target language."""
+        """Where the page, or a part of it, is declared to be in the source language, declares the target language."""
         source, target = (language.replace("_", "-") for language in self._languages)
         if not target:
             return

@@ -15,7 +15,7 @@ from docnmt.base.errors import DocnmtError
 
 # ---- tags and texts ----
 
-# Nothing is corrected and no entity expanded: a page that is not well-formed is taken as it is.
+# Nothing is corrected and no entity is expanded: a page that is not well-formed is taken as it is.
 
 
 def names(text: str) -> frozenset[str]:
@@ -91,7 +91,7 @@ class Tokens:
 
 
 class Attribute(NamedTuple):
-    """Where the value of an attribute stands, with its quotes if it has any."""
+    """Where the value of an attribute is, with its quotes if it has any."""
 
     start: int
     end: int
@@ -103,7 +103,7 @@ def decode(data: bytes, name: str) -> tuple[bytes, str, str]:
     """Byte order mark, text and encoding of a page. Bytes that cannot be decoded stay in it as lone surrogates."""
     for magic, kind in _OTHER_KINDS:
         if data.startswith(magic):
-            raise DocnmtError(f"{name}: not an HTML page but {kind}\n  Give the file its proper name.")
+            raise DocnmtError(f"{name}: not an HTML page but {kind}\n  Give the file the right extension.")
     for mark, encoding in _BOMS:
         if data.startswith(mark):
             return mark, _decoded(data[len(mark) :], encoding, name), encoding
@@ -123,11 +123,11 @@ def _decoded(data: bytes, encoding: str, name: str) -> str:
     try:
         text = data.decode(encoding, "strict" if encoding.startswith("utf-16") else "surrogateescape")
     except UnicodeDecodeError as error:
-        raise DocnmtError(f"{name}: broken {encoding.upper()} ({error})\n  Save the page as UTF-8.") from error
+        raise DocnmtError(f"{name}: not valid {encoding.upper()} ({error})\n  Save the page as UTF-8.") from error
     if "\0" in text:
         raise DocnmtError(f"{name}: not an HTML page: it contains NUL bytes\n  Give the file the right extension.")
     if text.encode(encoding, "surrogateescape") != data:
-        raise DocnmtError(f"{name}: not {encoding.upper()}, although it says so\n  Save the page as UTF-8.")
+        raise DocnmtError(f"{name}: not valid {encoding.upper()}, although the page declares it\n  Save it as UTF-8.")
     return text
 
 
@@ -200,7 +200,7 @@ def _markup_at(text: str, start: int, end: int, name: str, xml: bool) -> Token:
     found = _TAG.match(text, start, end)
     if found is None:
         line = line_of(text, start)
-        raise DocnmtError(f"{name}, line {line}: an unfinished tag: its > or its closing quote is missing\n  Add it.")
+        raise DocnmtError(f"{name}, line {line}: this tag lacks its > or its closing quote\n  Add what is missing.")
     kind = "close" if following == "/" else "open"
     local = found[1].lower().rpartition(":")[2]
     spelt = local if local in _FOREIGN else found[1].lower()
@@ -214,7 +214,7 @@ def _declaration_at(text: str, start: int, end: int, name: str) -> Token:
         close = _after(text, "]", start, end)
         if "<!entity" in text[start:close].lower():
             line = line_of(text, start)
-            raise DocnmtError(f"{name}, line {line}: it declares entities\n  Replace them with what they stand for.")
+            raise DocnmtError(f"{name}, line {line}: the DOCTYPE declares entities\n  Replace them with their text.")
         close = _after(text, ">", close, end)
     return Token("other", start, close)
 
@@ -224,10 +224,10 @@ def _after(text: str, closing: str, start: int, end: int) -> int:
     return found + len(closing) if found >= 0 else end
 
 
-# ---- elements: where each one ends, also where no tag says so ----
+# ---- elements: where each one ends, even if no tag says so ----
 
 VOID = names("area base basefont bgsound br col embed frame hr img input keygen link meta param source track wbr")
-# What ends a line of text; all other elements stand in it.
+# Elements that end a line of text; all others are inside it.
 BLOCKS = names(
     "address article aside base blockquote body button caption center col colgroup dd details dialog dir div dl dt "
     "fieldset figcaption figure footer form frame frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html iframe label "
@@ -256,8 +256,8 @@ _ENDED_BY: dict[str, tuple[tuple[str, ...], frozenset[str]]] = {
 
 
 class _Open:
-    """The open elements. Every question about them is answered in constant time, however deep they are; and as numbers
-    side by side they take little memory."""
+    """The open elements. Every query takes constant time, however deep they are nested; and as numbers
+    in arrays they take little memory."""
 
     def __init__(self, ends: array[int]) -> None:
         self._ends = ends
@@ -281,7 +281,7 @@ class _Open:
         return bool(self._blocks) and self._blocks[-1] > depth
 
     def end(self, depth: int, at: int) -> int:
-        """Ends the element at this depth, and all in it, before the token `at`; gives the token that opened it."""
+        """Ends the element at this depth, and all in it, before the token `at`; returns the token that opened it."""
         while True:
             name, token = self._names.pop(), self._tokens.pop()
             self._depths[name].pop()
@@ -313,7 +313,7 @@ def match(tokens: Tokens, xml: bool) -> tuple[array[int], array[int]]:
                 elements.add(name, number)
         elif token.kind == "close":
             depth = elements.depth(name)
-            # A closing tag in the line does not end the block in which it stands.
+            # An inline closing tag does not end the block that it is in.
             if depth >= 0 and (name in BLOCKS or not elements.below_block(depth)):
                 opening = elements.end(depth, number)
                 ends[opening] = number + 1

@@ -1,6 +1,6 @@
 """The inline model of all kinds: a paragraph of text and markup as a segment, its translation as text and markup.
 
-A kind of file cuts its paragraphs into pieces: text as a reader sees it, and markup, each with the place where it
+Each kind of file cuts its paragraphs into pieces: text as a reader sees it, and markup, each with the place where it
 is. Places are characters or bytes: nothing here depends on which.
 """
 
@@ -18,7 +18,7 @@ from docnmt.text.scripts import in_spaced_word
 
 # What templates and static sites put between words.
 TEMPLATE = re.compile(r"\{\{[^{}]{0,300}\}\}|\{%[^%]{0,300}%\}|<%[^%]{0,300}%>")
-# Text, but neither to be translated nor to be taken for markup.
+# Text, but neither translated nor taken for markup.
 ADDRESS = re.compile(
     r"(?:https?://|ftp://|www\.|mailto:)(?:[^\s<>\"'`\\|*\[\](){}]|\([^\s<>()]{0,200}\)){1,2000}(?<![.,:;!?_~])"
 )
@@ -63,14 +63,14 @@ class Piece:
     gap: bool = False  # the same, and it is written in place of the space that it reads as: a tab
 
     def tied(self, link: str) -> Self:
-        """Made one of a loose pair; the link is their name, with a slash before it for the second one, or empty."""
+        """As one of a loose pair; the link is the pair's name, with a slash before it for the second one, or empty."""
         if link:
             self.pair, self.closing, self.loose = link.removeprefix("/"), link.startswith("/"), True
         return self
 
 
 def plain(text: str, start: int, end: int) -> Iterator[Piece]:
-    """Text that is written as it reads. The spaces around it are pieces of their own, so that those at the ends of a
+    """Text that needs no escaping. The spaces around it are pieces of their own, so that those at the ends of a
     paragraph are not touched."""
     content = text[start:end]
     first, last = end - len(content.lstrip()), start + len(content.rstrip())
@@ -104,7 +104,7 @@ def folded(text: str, pieces: Sequence[Piece]) -> list[Piece]:
 
 
 def trim(pieces: Sequence[Piece]) -> tuple[int, int]:
-    """The smallest range with all the text and both halves of its pairs: marks outside have no word to go with."""
+    """The smallest range with all the text and both halves of its pairs: marks outside belong to no word."""
     filled = [n for n, piece in enumerate(pieces) if piece.text and not piece.text.isspace()]
     if not filled:
         return 0, 0
@@ -129,7 +129,7 @@ class Passage:
     """Pieces as a segment, and its translation as pieces."""
 
     def __init__(self, pieces: Sequence[Piece], collapse: bool = False, translate: bool = True):
-        """`collapse` makes one space of many, also where bold begins or ends between them."""
+        """`collapse` turns several spaces into one, even if bold begins or ends between them."""
         self.all = pieces
         self.lead = ""  # the space around the text
         self._stands_for_space: set[str] = set()  # the marks that read as a space in the text
@@ -169,7 +169,7 @@ class Passage:
         self._trail = whole[len(text) :]
         held = tuple(replace(mark, at=min(mark.at, len(text))) for mark in marks)
         self.segment = Segment(text, held, translate)
-        # The marks that are seen like words but did not touch any, and where they were.
+        # The marks that are visible like words but did not touch any, and where they were.
         seen = [m for m in held if not m.pair and self._piece(m).wide and not self._piece(m).gap]
         self._free = {mark.code: mark.at for mark in seen if not _touches(text, mark.at)}
 
@@ -245,7 +245,7 @@ class Passage:
         return at + len(self.lead) if at > 0 else 0
 
     def _missing_spaces(self, text: str, marks: Sequence[Mark], places: Sequence[int]) -> tuple[set[int], set[int]]:
-        """Before and after which marks: one that is seen like a word and did not touch the words around it must not
+        """Before and after which marks a space is missing: a visible mark that touched no word around it must not
         touch others now, nor must two that were apart touch each other."""
         before: set[int] = set()
         after: set[int] = set()
@@ -286,7 +286,7 @@ def passage_of(text: str, pieces: Sequence[Piece]) -> Passage | None:
 # ---- the order of marks ----
 
 _TAG_NAME = re.compile(r"</?([A-Za-z0-9][\w:-]*)")
-_FURTHEST = 100  # how many tags to look back for a partner: a string of only opening tags would take long
+_FURTHEST = 100  # how many tags to look back for a partner: a text of nothing but opening tags would take long
 
 
 def paired(marks: Iterable[Mark]) -> tuple[Mark, ...]:
@@ -330,7 +330,7 @@ def nested(
 ) -> list[Mark]:
     """The order in which to write marks: every pair opens before it closes and, but for the loose ones, none cross.
 
-    Where two pairs cross the inner one is closed early; a link that would stand inside another one ends that one early.
+    Where two pairs cross, the inner one is closed early; a link that would be inside another one ends that one early.
     """
     ordered = _touching(_loosened(sorted(marks, key=lambda mark: mark.at), set(loose)))
     both: dict[int, list[Mark]] = {}

@@ -1,8 +1,8 @@
-"""JSON files of strings, in which programs keep their translations: all values that are strings are text, keys are not.
+"""JSON files in which programs keep their translations: all values that are strings are text, keys are not.
 
-Of Chrome's and FormatJS' layout (`{"key": {"message": "...", "description": "..."}}`) only the message is text; in ARB
+In Chrome's and FormatJS' layout (`{"key": {"message": "...", "description": "..."}}`) only the message is text; in ARB
 files nothing under keys that begin with @ is. A message with choices of ICU, `{n, plural, one {# letter} other {#
-letters}}`, stays as it is and is only read as context: pieces of a sentence cannot be translated alone.
+letters}}`, stays as it is and only serves as context: pieces of a sentence cannot be translated alone.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from docnmt.text.scripts import primary
 _TOKEN = re.compile(r'\s*(?:("(?:[^"\\]|\\.)*+")|([\[\]{},:])|[^\s"\[\]{},:]+)')
 _CHOICE = re.compile(r"\{\s*[\w.-]+\s*,\s*(?:plural|selectordinal|select)\s*,")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_FEW, _BYTES = 50_000, 16  # objects and arrays that any file may have; beyond them one for so many bytes
+_FEW, _BYTES = 50_000, 16  # objects and arrays that any file may have; beyond that, one for this many bytes
 _TEXT_KEYS = {"message", "defaultMessage"}
 _ENTRY_KEYS = _TEXT_KEYS | {"description", "placeholders", "id", "hash", "meaning", "context", "comment"}
 
@@ -38,17 +38,19 @@ def _parsed(text: str, name: str) -> Any:
     if text.count("{") + text.count("[") > most:  # perhaps in strings
         brackets = sum(token[2] in ("{", "[") for token in _TOKEN.finditer(text))
         if brackets > most:
-            problem = "objects nested too deep, or nearly nothing but brackets"
-            raise DocnmtError(f"{name}: {problem}\n  This is not a file of strings.")
+            problem = "objects are nested too deeply, or there is little but brackets"
+            raise DocnmtError(f"{name}: {problem}\n  Only JSON files of a program's texts can be translated.")
     try:
         return json.loads(text, parse_int=lambda digits: None)  # numbers are not used, and long ones take long to parse
     except json.JSONDecodeError as error:
         raise DocnmtError(
-            f"{name}, line {error.lineno}: not JSON: {error.msg}\n"
-            "  Correct the file there; JSON has no comments and no trailing commas."
+            f"{name}, line {error.lineno}: not valid JSON: {error.msg}\n"
+            "  Correct this line; JSON allows no comments and no trailing commas."
         ) from None
     except RecursionError:
-        raise DocnmtError(f"{name}: objects nested too deep\n  This is not a file of strings.") from None
+        raise DocnmtError(
+            f"{name}: objects are nested too deeply\n  Only JSON files of a program's texts can be translated."
+        ) from None
 
 
 def _has_entries(whole: Any) -> bool:
@@ -87,7 +89,7 @@ class _Strings:
         self._icu = False
 
     def places(self) -> Iterator[Place[str] | Change[str]]:
-        """Goes through JSON that has been checked, with only the open containers in memory."""
+        """Walks through JSON that has been checked, with only the open containers in memory."""
         opened = [_Container("", False, False)]
         key, is_key = "", False
         for token in _TOKEN.finditer(self._text):
@@ -122,7 +124,7 @@ class _Strings:
         def changes(*translations: Segment) -> Iterator[Change[str]]:
             new = found.written(translations)
             if self._icu and "'{" not in value:
-                new = new.replace("'{", "''{")  # for ICU an apostrophe before a brace is a quote
+                new = new.replace("'{", "''{")  # to ICU an apostrophe before a brace is a quote
             if new != value:
                 literal = self._literal(new)
                 slashes = "\\/" in self._text[start:end]
@@ -132,7 +134,7 @@ class _Strings:
             yield Place(start, found.segments, changes)
 
     def _locale(self, start: int, end: int) -> Iterator[Change[str]]:
-        """ARB files say which language they are in: now it is the target language."""
+        """ARB files state their language: now it is the target language."""
         source, target = (language.replace("-", "_") for language in self._languages)
         if target and (not source or primary(json.loads(self._text[start:end])) == primary(source)):
             yield Change(start, end, [self._literal(target)])

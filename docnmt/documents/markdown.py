@@ -34,7 +34,7 @@ _POSSIBLE = re.compile(r"[\\`*_\[\]<>&~$|{}!:]")
 _BLOCK_START = re.compile(
     r"#{1,6}(?:\s|$)|>|[-+*](?:\s|$)|[.)](?<=\d.)(?:\s|$)|[=_-][=_ -]*$|~~~|:::|\$\$|!!!|\?\?\?|\[[ xX]\]\s|:(?<=\]:)"
 )
-# A backslash has to follow these: before them it would not help.
+# A backslash has to follow these: before them it has no effect.
 _BEFORE = re.compile(r"\d{1,9}(?=[.)](?:\s|\0|$))|\[(?:[^\[\]\\]|\\.)++\](?=:)")
 _NO_LINE_START = re.compile(r"[#>+*=~|:<_0-9!?$-]|\[\^|\\[-+#>=]")
 _CLOSING_HASHES = re.compile(r"(?:^|(?<=\s))(#+)\s*$")
@@ -199,7 +199,7 @@ def _wrapped(layout: Layout, line: str, column: int) -> list[str]:
     lines: list[list[str]] = [[]]
     for word in re.split(f"{_GAP}+", line):
         full = column + 1 + len(word.rstrip()) > layout.width
-        # A tag alone on its line would begin a block.
+        # A tag alone on its line would start a block.
         if full and lines[-1] and not _TAG.fullmatch(lines[-1][0]) and not _NO_LINE_START.match(word):
             lines.append([])
             column = len(layout.indent)
@@ -228,7 +228,7 @@ def read(data: bytes, name: str, languages: tuple[str, str]) -> SplicedFile[str]
 def _places(text: str, name: str) -> Iterator[Place[str]]:
     blocks = Blocks(text)
     for _ in blocks.read():
-        pass  # links may be defined after they are used: labels are known at the end
+        pass  # links may be defined after they are used: all labels are known only at the end
     reader = _Reader(text, name, frozenset(blocks.labels))
     for block in Blocks(text).read():
         yield from reader.places(block)
@@ -247,7 +247,7 @@ class _Reader:
             try:
                 yield from places_in(self.text, self._name, *block.lines[0])
             except DocnmtError:
-                return  # half a tag, where an empty line ends the block: such HTML is left alone
+                return  # half a tag, if an empty line ends the block: such HTML is left alone
             return
         content = _Content(self, block)
         box = _BOX.match(content.text) if block.kind == "paragraph" else None

@@ -1,6 +1,6 @@
 """The blocks of a Markdown text (CommonMark, with tables and footnotes), each with the places of its lines.
 
-Only what has text is given: paragraphs, headings, cells, and HTML. Code, rules, definitions and front matter are
+Only blocks with text are yielded: paragraphs, headings, cells and HTML. Code, rules, definitions and front matter are
 skipped. Containers and leaves are found as in the CommonMark specification, appendix A.
 """
 
@@ -104,7 +104,7 @@ class _Line:
         at, column = self.at, self._column + self._tab_left
         if self._tab_left:
             at += 1
-        # Each container of a line looks again: spaces are not gone through one by one.
+        # Each container of a line looks again, so spaces are not walked through one by one.
         while blank := _SPACES_OR_TAB.match(self.text, at, self.end):
             column += 4 - column % 4 if blank[0] == "\t" else len(blank[0])
             at = blank.end()
@@ -189,7 +189,7 @@ class Blocks:
                 break
         if line.blank:
             self._close(matched)
-        elif self._leaf == "paragraph":  # which goes on even without the markers of its containers
+        elif self._leaf == "paragraph":  # which continues even without the markers of its containers
             self._lines.append((line.next, line.end))
             if len(self._lines) > MAX_IN_PARAGRAPH:
                 start = self._lines[0][0]

@@ -90,12 +90,12 @@ class Line:
         while found := _NEXT.search(self._content, position):
             self._text(position, found.start())
             position = self._read(found)
-            if len(self._items) > 2 * MAX_IN_PARAGRAPH:  # while reading: what they take is many times their size
+            if len(self._items) > 2 * MAX_IN_PARAGRAPH:  # checked while reading: they take many times their size
                 raise TooManyMarks(self._content[:40])
         self._text(position, len(self._content))
 
     def _read(self, found: re.Match[str]) -> int:
-        """Reads what was found, and returns where it ends."""
+        """Reads what was found and returns where it ends."""
         start, end = found.span()
         match found.lastgroup:
             case "escape":
@@ -274,7 +274,7 @@ class Line:
                 return reference.end(), "]" + reference[0].replace("\n", " "), None
             return None
         if label(inside) in self._labels:
-            # The text gets translated but the label must not be, so now it has to be written out.
+            # The text is translated but the label must not be, so it now has to be written out.
             return reference.end() if reference else at, f"][{' '.join(inside.split())}]", None
         return None
 
@@ -333,7 +333,7 @@ def one_line(content: str, start: int, end: int) -> str:
 
 
 def tags_paired(content: str, pieces: Sequence[Piece]) -> list[Piece]:
-    """With pairs made of HTML tags that belong together, and single marks of elements that are not translated."""
+    """HTML tags that belong together become pairs, and elements that are not translated single marks."""
     result: list[Piece] = []
     waiting: list[tuple[str, int]] = []  # what is open: the name of a tag, or "" for Markdown's own
     pairs = -1  # apart from those of Markdown

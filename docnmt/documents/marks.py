@@ -89,9 +89,9 @@ class _Projection:
                 self.links = [[self._level(word)] for word in range(len(self.here))]
 
     def point(self, at: int) -> int:
-        """A mark that stands alone stays behind the word it directly follows, else before the next word."""
+        """A mark that stands alone stays after the word it directly follows, else before the next word."""
         before, after = bisect_right(self.ends, at) - 1, bisect_left(self.starts, at)
-        if before + 1 < after:  # inside a word: behind it
+        if before + 1 < after:  # inside a word: after it
             return self._range(before + 1, after)[1]
         if before < 0:
             return 0
@@ -124,7 +124,7 @@ class _Projection:
         return self.there[taken - 1][1] if taken else 0
 
     def _range(self, first: int, last: int) -> Span:
-        """The run of words in the translation that agrees best with the words `first` up to `last`: with most links
+        """The run of words in the translation that fits the words `first` up to `last` best: with most links
         from them and fewest from others."""
         if (first, last) not in self.known:
             self.known[first, last] = self._best_range(first, last)

@@ -1,4 +1,4 @@
-"""A message of a program, as catalogues have them: its lines and columns, tags and entities.
+"""A message of a program, as in catalogues: its lines and columns, tags and entities.
 
 Hard line breaks and tabs split a message into segments; a line that merely continues in the next one is joined with it.
 """
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from docnmt.documents.inline import paired, with_marks
 from docnmt.documents.segment import MAX_IN_PARAGRAPH, Change, Mark, Segment, Splice, TooManyMarks
 
-# Matched only from the first of several spaces: else a long run of them would take quadratic time.
+# Matched only from the first of several spaces: otherwise a long run of them would take quadratic time.
 _BREAK = re.compile(r"(?<![ \xa0])[ \xa0]*+[\n\t\r\v\f\a\b][\s\a\b]*")
 _INSIDE = re.compile(
     r"(?P<wrap>\n)"
@@ -27,7 +27,7 @@ _LETTER = re.compile(r"[^\W\d_]")
 _NO_TEXT = re.compile(
     r"%(?:\(\w+\))?[-+ #0-9.*$']*(?:hh|h|ll|l|z|j|t|L)?[A-Za-z]|\{[^{}]*\}|\$\w+\$|(?<![\w-])--?[A-Za-z][\w-]*"
 )
-# A link or an address alone is not text.
+# A link or an address by itself is not text.
 _ADDRESS = re.compile(r"(?:\w+://|www\.|mailto:)\S+|[\w.+-]+@[\w-]+(?:\.[\w-]+)++")
 # Only a short label marks a key to press, as in "_Open" or "E&xit".
 _LABEL = 60
@@ -42,7 +42,7 @@ class _Line:
     start: int
     end: int
     segment: Segment
-    entities: dict[int, str]  # how characters are written that were entities
+    entities: dict[int, str]  # how the characters that were entities are written
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def _add_line(lines: list[_Line], text: str, start: int, end: int, translate: bo
 
 
 def plain(raw: str, pattern: re.Pattern[str]) -> tuple[str, tuple[Mark, ...], dict[int, str]]:
-    """A string as text, marks, and how the characters are written that were entities.
+    """A string as text, marks, and the spelling of the characters that were entities.
 
     `pattern` finds what is not plain: a `space` that reads as one, a `wrap` where a line merely continues in the next
     one, an `entity`; everything else becomes a mark.
@@ -123,12 +123,12 @@ def plain(raw: str, pattern: re.Pattern[str]) -> tuple[str, tuple[Mark, ...], di
             case group:
                 text = text.rstrip(" ") + " " if group == "wrap" else text
                 marks.append(Mark(len(text), found[0]))
-                if len(marks) > MAX_IN_PARAGRAPH:  # while reading: what they take is many times their size
+                if len(marks) > MAX_IN_PARAGRAPH:  # checked while reading: they take many times their size
                     raise TooManyMarks(raw[:40])
     return text + raw[end:], paired(marks), entities
 
 
 def _written(segment: Segment, entities: dict[int, str]) -> str:
     written = with_marks(segment.text, segment.marks, lambda text: text.translate(entities))
-    # A line break takes the space that it stands for along.
+    # A line break includes the space that it stands for.
     return re.sub("(?<! ) *+\n *", "\n", written) if any(mark.code == "\n" for mark in segment.marks) else written

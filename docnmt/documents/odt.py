@@ -53,11 +53,13 @@ def read(data: bytes, name: str, languages: tuple[str, str]) -> FileText:
 def _check(files: Mapping[str, bytes], name: str) -> None:
     manifest = XmlBytes(files.get("META-INF/manifest.xml", b"<none/>"), f"{name} (META-INF/manifest.xml)")
     if any(manifest.elements({"manifest:encryption-data"}, _NAMESPACES)):
-        raise DocnmtError(f"{name}: encrypted\n  Save the document without a password, then translate it.")
+        raise DocnmtError(
+            f"{name}: the document is encrypted\n  Save the document without a password, then translate it."
+        )
     kind = files.get("mimetype", b"").decode("ascii", "replace").strip()
     if "content.xml" not in files or (kind and not kind.startswith("application/vnd.oasis.opendocument.text")):
-        is_of = f"it is {kind}" if kind else "there is no content.xml in it"
-        problem = f"not an OpenDocument text, although its name says so: {is_of}"
+        is_of = f"it is {kind}" if kind else "it has no content.xml"
+        problem = f"not an OpenDocument text, although its name ends in .odt: {is_of}"
         raise DocnmtError(f"{name}: {problem}\n  Save it as .odt in the program that made it.")
 
 
@@ -74,7 +76,7 @@ class _Part:
 
     def __init__(self, xml: XmlBytes, code: set[str]):
         self.xml, self._code = xml, set(code)
-        # Styles that only say in which session a text was typed: LibreOffice cuts words into pieces with them.
+        # Styles that only tell in which session a text was typed: LibreOffice cuts words into pieces with them.
         self._unseen: set[str] = set()
 
     def places(self, outermost: Element) -> Iterator[Place[bytes]]:

@@ -1,7 +1,7 @@
 """What a translation must not change: %s, {name}, <b>, &amp;, addresses, escapes.
 
-First the model gets to translate them: it knows best where they belong. If one is lost, changed or doubled, the
-sentence is translated without them, and they are put back at the words they were at.
+First the model translates them: it knows best where they belong. If one is lost, changed or doubled, the
+sentence is translated without them, and they are put back next to the words they were at.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PLACEHOLDER = re.compile(
   | (?<![\w.+-])[\w.+-]{{1,64}}@\w[\w-]{{0,62}}(?:\.[\w-]{{1,63}})++
   | <(?:!--[^<]{{0,1000}}?--|[/?!]?[A-Za-z](?:[^<>"']|"[^"<]{{0,500}}"|'[^'<]{{0,500}}'|["']){{0,500}}+)>
   | &(?:[A-Za-z][A-Za-z0-9]{{1,31}}|\#[0-9]{{1,7}}|\#[xX][0-9A-Fa-f]{{1,6}});
-  # messages with plural forms: whole, as what is inside is not a sentence
+  # messages with plural forms: as a whole, since what is inside is not a sentence
   | \{{[^{{}}]{{1,80}},\s?(?:plural|select|selectordinal|choice)\s?,
     (?:[^{{}}]|\{{(?:[^{{}}]|\{{[^{{}}]{{0,200}}\}})*+\}})*+\}}
   | \$?\{{\{{[^{{}}]{{0,200}}\}}\}}
@@ -71,7 +71,7 @@ def without(text: str) -> str:
 
 
 def in_order(text: str, source: str) -> str:
-    """A translation that has its source's placeholders, with those without number or name in the source's order."""
+    """A translation with its source's placeholders; those without number or name are in the source's order."""
     wanted = (source[start:end] for start, end in find(source) if _IN_ORDER.fullmatch(source, start, end))
     return _replaced(text, [span for span in find(text) if _IN_ORDER.fullmatch(text, *span)], wanted)
 

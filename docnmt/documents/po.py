@@ -38,7 +38,7 @@ _NO_CHARSET, _NO_LANGUAGE = re.compile("charset=CHARSET"), re.compile(r'(?<=["n]
 # Plural-Forms: how many forms there are, and which one a number takes, as an expression of C.
 _PLURALS = re.compile(r"nplurals\s*=\s*([0-9]{1,2})\s*;\s*plural\s*=\s*([^;]{1,1000})")
 _NUMBERS = 1001
-# A form for so few numbers may spell the number out ("one file"): gettext draws the line there, too.
+# A form for so few numbers may spell the number out ("one file"); gettext has the same limit.
 _FEW = 5
 
 
@@ -73,14 +73,14 @@ class PoEntry:
 
 
 class _Reader:
-    """Follows the tokens of a catalogue."""
+    """Walks through the tokens of a catalogue."""
 
     def __init__(self, text: str, name: str):
         self.text, self.name = text, name
         self._counted = 0, 1  # up to which character lines were counted, and the line there
 
     def error(self, at: int, problem: str) -> DocnmtError:
-        remedy = "Correct the file there; msgfmt -c tells more."
+        remedy = "Correct the file at this line; msgfmt -c says more."
         return DocnmtError(f"{self.name}, line {self.line(at)}: {problem}\n  {remedy}")
 
     def line(self, at: int) -> int:
@@ -98,11 +98,11 @@ class _Reader:
         while at < len(self.text):
             token = _TOKEN.match(self.text, at)
             if token is None:
-                raise self.error(at, f"neither keyword, string nor comment: {self.text[at : at + 20]!r}")
+                raise self.error(at, f"this is not a keyword, string or comment: {self.text[at : at + 20]!r}")
             at = token.end()
             if token["string"]:
                 if key is None:
-                    raise self.error(token.start(), "a string without a keyword before it")
+                    raise self.error(token.start(), "this string has no keyword before it")
                 first, last = first if first >= 0 else token.start(), at
                 continue
             if not (token["comment"] or token["keyword"]):
@@ -115,10 +115,10 @@ class _Reader:
                 entry = PoEntry(0, 0)
             if token["keyword"]:
                 if token["keyword"] not in _KEYWORDS:
-                    raise self.error(token.start(), f"not a keyword of a catalogue: {token[0][:20]!r}")
+                    raise self.error(token.start(), f"unknown keyword {token[0][:20]!r}")
                 key = token
             elif entry.line:
-                raise self.error(token.start(), "a comment inside an entry")
+                raise self.error(token.start(), "there is a comment inside an entry")
             else:
                 _comment(entry, token)
         if key:
@@ -130,10 +130,10 @@ class _Reader:
         """The strings after a keyword, from `first` to `last`."""
         name = key["keyword"]
         if first < 0:
-            raise self.error(key.start(), f"{key[0]} without a string")
+            raise self.error(key.start(), f"{key[0]} has no string")
         if name == "domain":
             return
-        text = ""  # added to, as a list of tiny strings takes many times their size
+        text = ""  # appended to, since a list of tiny strings takes many times their size
         for string in _TOKEN.finditer(self.text, first, last):
             if string["string"]:
                 text += _unescaped(string[0][1:-1])
@@ -149,12 +149,12 @@ class _Reader:
             twice = getattr(entry, attribute) is not None
             setattr(entry, attribute, read)
         if twice:
-            raise self.error(key.start(), f"{key[0]} twice in one entry")
+            raise self.error(key.start(), f"{key[0]} occurs twice in one entry")
 
     def _checked(self, entry: PoEntry) -> PoEntry:
         if entry.msgid is None or not entry.forms:
             missing = "msgid" if entry.msgid is None else "msgstr"
-            raise self.error(entry.start, f"an entry without {missing}")
+            raise self.error(entry.start, f"this entry has no {missing}")
         return entry
 
 
@@ -184,11 +184,13 @@ def decoded(data: bytes, name: str) -> tuple[str, str]:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise DocnmtError(
-            f"{name}, line {line}: byte 0x{data[error.start]:02X} is not {encoding}, the charset in the header\n"
+            f"{name}, line {line}: byte 0x{data[error.start]:02X} is not valid {encoding}, the charset in the header\n"
             "  Correct the charset in the header, or convert the file: msgconv -t UTF-8."
         ) from None
     except (LookupError, UnicodeError):
-        raise DocnmtError(f"{name}: unknown charset {encoding[:40]}\n  Convert the file: msgconv -t UTF-8.") from None
+        raise DocnmtError(
+            f"{name}: unknown charset {encoding[:40]} in the header\n  Convert the file: msgconv -t UTF-8."
+        ) from None
 
 
 def header_fields(entries: list[PoEntry]) -> dict[str, str]:
@@ -248,8 +250,8 @@ def literal(text: str, room: int, wrap: bool, newline: str) -> str:
 
 # ---- catalogues as documents ----
 
-# The segments are the msgids, in the order of the file. Those translated already are read as context and stay. A
-# translation that equals the message is not written: gettext shows the message itself where there is none.
+# The segments are the msgids, in the order of the file. Those already translated are kept and read as context. A
+# translation that equals the message is not written: without one, gettext shows the message itself.
 
 
 def read(data: bytes, name: str, languages: tuple[str, str]) -> SplicedFile[str]:
@@ -261,7 +263,7 @@ def read(data: bytes, name: str, languages: tuple[str, str]) -> SplicedFile[str]
             return text.encode(encoding)
         except UnicodeEncodeError as error:
             raise DocnmtError(
-                f"{name}: the translation has {text[error.start]!r}, which the catalogue's charset "
+                f"{name}: the translation needs {text[error.start]!r}, which the catalogue's charset "
                 f"{encoding} lacks\n  Convert the file first: msgconv -t UTF-8."
             ) from None
 
@@ -289,7 +291,7 @@ class _Catalogue:
 
     def _place(self, entry: PoEntry) -> Place[str]:
         assert entry.msgid is not None
-        # Without Plural-Forms gettext uses no plurals, and nobody knows how many forms there are.
+        # Without Plural-Forms gettext uses no plurals, and the number of forms is unknown.
         translate = not entry.translated and (self._forms is not None or entry.plural is None)
         strings = (entry.msgid, entry.plural) if entry.plural else (entry.msgid,)
         messages = [message(string.text, translate=translate) for string in strings]
@@ -312,7 +314,7 @@ class _Catalogue:
         end = entry.start
         for number, string in entry.forms.items():
             if count and number >= count and not string.text and number:
-                yield Change(end, string.end, ())  # a form of the template's that this language does not have
+                yield Change(end, string.end, ())  # a form of the template that this language does not have
             elif entry.fuzzy or not string.text:  # else this form has been translated
                 yield Change(string.start, string.end, (self._form(entry, new, number),))
             end = string.end

@@ -1,4 +1,4 @@
-"""What a file is for a translator: segments of text with marks in them, and the way back into the file."""
+"""A file as a translator sees it: segments of text with marks in them, and the way back into the file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Mark:
     """Something inside a segment that is not text: where bold begins or ends, a link, a line break, a picture."""
 
     at: int  # it stands before this character of the text; len(text) for the end
-    code: str  # the kind's own notation, which nobody else looks into
+    code: str  # the kind's own notation, opaque to everything else
     pair: int = 0  # the two marks of a pair share a number; 0 stands alone
     closing: bool = False  # the second of a pair
 
@@ -34,9 +34,9 @@ class Segment:
     """What is read in one go: a paragraph, heading, cell, alternative text, cue, message."""
 
     text: str  # as a reader sees it, without markup
-    marks: tuple[Mark, ...] = ()  # in the order in which they stand
-    translate: bool = True  # False: only read as context (it already has a translation), comes back as it is
-    role: str = ""  # heading, cell, note, title, header, picture; "": running text, or the file does not tell
+    marks: tuple[Mark, ...] = ()  # in their order in the text
+    translate: bool = True  # False: only read as context (it already has a translation) and left as it is
+    role: str = ""  # heading, cell, note, title, header, picture; "": running text, or unknown
 
     def reads_as(self, other: Segment) -> bool:
         return (self.text, self.marks) == (other.text, other.marks)
@@ -53,7 +53,7 @@ class Paired(Protocol):
 
 
 def partners(marks: Sequence[Paired]) -> dict[int, int]:
-    """For each that is one of a pair, by their numbers, the other one."""
+    """For each mark that is one of a pair, the index of the other one."""
     found: dict[int, int] = {}
     opened: dict[int | str, int] = {}
     for number, mark in enumerate(marks):
@@ -85,7 +85,7 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Change(Generic[AnyStr]):
-    """What to write for all from `start` to `end`: new text, and spans of the old file to copy; or a function that
+    """What to write in place of `start` to `end`: new text, and spans of the old file to copy; or a function that
     makes the new text from the splice, which it can ask for what has changed inside."""
 
     start: int
@@ -94,7 +94,7 @@ class Change(Generic[AnyStr]):
 
 
 class Splice(Generic[AnyStr]):
-    """A file with changes. One that lies inside another is made in what the other copies."""
+    """A file with changes. A change inside another is applied to what the other copies."""
 
     def __init__(self, content: AnyStr, changes: Iterable[Change[AnyStr]]):
         self._content: AnyStr = content
@@ -111,7 +111,7 @@ class Splice(Generic[AnyStr]):
     def _copied(self, start: int, end: int, first: int) -> Iterator[AnyStr]:
         for change in self._changes[first : bisect_left(self._starts, end)]:
             if change.start < start:
-                continue  # inside the one before
+                continue  # inside the previous one
             yield self._content[start : change.start]
             if callable(change.parts):
                 yield change.parts(self)
@@ -135,7 +135,7 @@ class Place(Generic[AnyStr]):
 
     @classmethod
     def of(cls, start: int, end: int, segment: Segment, parts: Callable[[Segment], Parts[AnyStr]]) -> Place[AnyStr]:
-        """A segment that is all of `start` to `end`; `parts` makes what its translation is written as."""
+        """A segment that fills `start` to `end`; `parts` makes what is written for its translation."""
 
         def changes(new: Segment) -> Iterable[Change[AnyStr]]:
             return () if new.reads_as(segment) else (Change(start, end, parts(new)),)
@@ -146,7 +146,7 @@ class Place(Generic[AnyStr]):
 class SplicedFile(Generic[AnyStr]):
     """A file into which translations are spliced.
 
-    `places` goes through the file and yields its places in reading order, and changes to make along with any
+    `places` walks through the file and yields its places in reading order, and changes to make along with any
     translation (the language that a file says it is in). It is called again for writing: in between only the segments
     are kept, as places take a multiple of their memory. `finish` makes bytes of the new content.
     """
@@ -169,7 +169,7 @@ class SplicedFile(Generic[AnyStr]):
                 room.add(segment) for place in places() if isinstance(place, Place) for segment in place.segments
             ]
         except TooManyMarks as error:
-            problem = f"more than {MAX_IN_PARAGRAPH:,} tags or lines in one paragraph: {str(error)!r}..."
+            problem = f"more than {MAX_IN_PARAGRAPH:,} tags or lines in the paragraph {str(error)!r}..."
             raise DocnmtError(f"{name}: {problem}\n  Split it into paragraphs.") from None
 
     def write(self, translations: Sequence[Segment], always: bool = False) -> bytes:
@@ -194,14 +194,14 @@ class SplicedFile(Generic[AnyStr]):
 
 # Each piece of a file takes a few hundred bytes of memory, however short it is. So their number is limited by the size
 # of the file: reading then takes at most 12 times that, and 64 MB (benchmarks/reading.py).
-MAX_TEXT = 1 << 26  # bytes of what is read, pictures aside: twenty long novels
+MAX_TEXT = 1 << 26  # bytes of text, without pictures: twenty long novels
 MAX_PARAGRAPH = 1_000_000  # characters
 MAX_IN_PARAGRAPH = 50_000  # marks, or elements of XML
-_ANYWAY, _BYTES = 50_000, 24  # pieces that any file may have; beyond them one for so many bytes
+_ANYWAY, _BYTES = 50_000, 24  # pieces that any file may have; beyond that, one for this many bytes
 
 
 class TooManyMarks(Exception):
-    """More marks or lines in one paragraph than are read; it says how the paragraph begins."""
+    """A paragraph has more marks or lines than allowed; the message is how the paragraph begins."""
 
 
 class Room:
@@ -213,12 +213,12 @@ class Room:
     def take(self, pieces: int = 1) -> None:
         self._left -= pieces
         if self._left < 0:
-            problem = "too many sentences, marks or messages for a file of its size, nearly all of them tiny"
+            problem = "too many sentences, tags or messages for a file of this size, nearly all of them tiny"
             raise DocnmtError(f"{self._name}: {problem}\n  Split it into smaller files.")
 
     def add(self, segment: Segment) -> Segment:
         if len(segment.text) > MAX_PARAGRAPH:
-            problem = f"a paragraph of more than {MAX_PARAGRAPH:,} characters: {segment.text[:40]!r}..."
+            problem = f"more than {MAX_PARAGRAPH:,} characters in the paragraph {segment.text[:40]!r}..."
             raise DocnmtError(f"{self._name}: {problem}\n  Split it into paragraphs.")
         if len(segment.marks) > MAX_IN_PARAGRAPH:
             raise TooManyMarks(segment.text[:40])
@@ -228,8 +228,8 @@ class Room:
 
 # ---- kinds ----
 
-# By a file's ending the module of this package that reads it, with read(data, name, languages) -> FileText. `name` is
-# the file's, for errors; `languages` are those of source and target, "" where not known.
+# For each extension the module of this package that reads it, with read(data, name, languages) -> FileText. `name` is
+# the file's, for errors; `languages` are those of source and target, "" if unknown.
 KINDS: dict[str, str] = {
     ".txt": "text",
     ".md": "markdown",
@@ -249,22 +249,22 @@ KINDS: dict[str, str] = {
     ".srt": "subtitles",
     ".vtt": "subtitles",
 }
-# Kinds that are not read, with what to do instead. Read as lines of text they would lose their keys or markup.
+# Kinds that are not supported, with what to do instead. As lines of text they would lose their keys or markup.
 _FOREIGN = {
     ".doc .pdf .rtf .xls .xlsx .ppt .pptx .ods .odp .pages .mobi .azw3 .tex .rst .adoc .org .fb2": (
         "Save it as .docx, .odt, .html or .txt."
     ),
     ".yaml .yml .toml .ini .properties .strings .stringsdict .resx .resw .ts .csv .php .ftl": (
-        "Export its texts as .po, .xliff or .json; or have its lines translated as sentences: --format text."
+        "Export its texts as .po, .xliff or .json; or translate its lines as sentences with --format text."
     ),
     ".ass .ssa .sub .sbv .ttml .dfxp .smi": "Save the subtitles as .srt or .vtt.",
 }
 _REMEDIES = {suffix: remedy for suffixes, remedy in _FOREIGN.items() for suffix in suffixes.split()}
-PACKED = ("epub", "docx", "odt")  # no text to look at on a terminal
+PACKED = ("epub", "docx", "odt")  # not readable on a terminal
 
 
 def kind_of(name: str) -> str:
-    """The module for a file; empty for one without a layout, which is read as lines of sentences."""
+    """The module for a file; empty for a file without layout, which is read as lines of sentences."""
     return KINDS.get(PurePath(name).suffix.lower(), "")
 
 
@@ -277,8 +277,8 @@ def is_document(name: str) -> bool:
 def read_document(data: bytes, name: str, languages: tuple[str, str] = ("", "")) -> FileText:
     kind = kind_of(name)
     if not kind:
-        raise DocnmtError(f"{name}: unknown kind of file\n  Supported are {', '.join(KINDS)}.")
+        raise DocnmtError(f"{name}: unknown kind of file\n  Supported: {', '.join(KINDS)}.")
     if len(data) > MAX_TEXT and kind not in PACKED:
-        raise DocnmtError(f"{name}: more than {MAX_TEXT >> 20} MB\n  Split it into smaller files.")
+        raise DocnmtError(f"{name}: larger than {MAX_TEXT >> 20} MB\n  Split it into smaller files.")
     text: FileText = resolve_name(f"docnmt.documents.{kind}:read")(data, name, languages)
     return text

@@ -51,14 +51,14 @@ class Cue:
 
 @dataclass(frozen=True, slots=True)
 class Utterance:
-    """What one speaker says in one cue, without what stands around it: tags, dashes, music signs."""
+    """What one speaker says in one cue, without what is around it: tags, dashes, music signs."""
 
     cue: int
     start: int  # where it stands in the file
     end: int
     text: str
     marks: tuple[Mark, ...]
-    entities: Mapping[int, str]  # how the characters were spelt that stood as entities
+    entities: Mapping[int, str]  # how the characters that were entities are spelt
     speaker: bool  # a dash before it: somebody else speaks
     sung: bool
     shown: str  # the codes before it, styles aside: where it is shown, whose voice it is
@@ -69,7 +69,7 @@ class Utterance:
 
 
 class Cues(Sequence[Cue]):
-    """Those of a file, as numbers side by side: as objects they would take more memory than all the rest."""
+    """The cues of a file, as numbers in arrays: as objects they would take more memory than all the rest."""
 
     def __init__(self) -> None:
         self._numbers = array("d")  # which hold the whole numbers up to 2 ** 53, too
@@ -99,8 +99,8 @@ def read_cues(text: str, name: str) -> Cues:
     if not any(_TIMING.match(line(number)) for number in timings):
         first = next((number for number in range(count) if line(number).strip()), 0)
         raise DocnmtError(
-            f"{name}, line {first + 1}: not subtitles: no line has a timing\n"
-            "  A cue has a line such as 00:00:01,000 --> 00:00:02,500 above its text."
+            f"{name}, line {first + 1}: these are not subtitles: no line has a timing\n"
+            "  Above its text, a cue needs a line such as 00:00:01,000 --> 00:00:02,500."
         )
     cues = Cues()
     for number, last in pairwise([*timings, count]):
@@ -116,7 +116,7 @@ def read_cues(text: str, name: str) -> Cues:
         said = text[start:end]
         if said.count("<") + said.count("{") > 2 * MAX_IN_PARAGRAPH:  # before they are read
             problem = f"more than {MAX_IN_PARAGRAPH:,} tags in one cue"
-            raise DocnmtError(f"{name}, line {number + 1}: {problem}\n  Split it.")
+            raise DocnmtError(f"{name}, line {number + 1}: {problem}\n  Split the cue.")
         timing = _TIMING.match(line(number))
         before = cues[-1].end if cues else 0.0
         times = (_seconds(timing, 1), _seconds(timing, 5)) if timing else (before, before)
@@ -209,7 +209,7 @@ def _core(text: str, start: int, end: int) -> tuple[int, int]:
 LINE = 42  # columns, which can be read at a glance
 _LONGEST_RUN = 12  # cues
 _PAUSE = 3.0  # seconds after which a sentence does not continue
-# If fewer cues end in a full stop the author left them out, and nothing says whether a sentence continues.
+# If fewer cues end in a full stop, the author omits them, and nothing tells whether a sentence continues.
 _FULL_STOPS = 0.1
 _ENDS_FULL = re.compile(r"[.。…][\s\"'»”’)\]」]*\Z")
 _WEB_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
@@ -362,7 +362,7 @@ _PULL = {mark: pull for marks, pull in ((".!?…。！？", 0.3), (",;:，；：
 def cut(text: str, shares: Sequence[int]) -> list[str]:
     """As many parts as there are shares, in proportion to them, cut between words; together they are the text.
 
-    Where there are fewer words than shares the last parts are empty.
+    If there are fewer words than shares, the last parts are empty.
     """
     ends = [0, *accumulate(map(width, text))]
     places = [at for at in range(1, len(text)) if _may_cut(text, at)]

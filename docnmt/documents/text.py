@@ -35,13 +35,13 @@ def read(data: bytes, name: str, languages: tuple[str, str]) -> SplicedFile[str]
     if "\0" in text:
         raise DocnmtError(
             f"{name}: not plain text: it contains NUL bytes\n"
-            "  Give it the right file extension; if it is UTF-16, save it with a byte order mark or as UTF-8."
+            "  Give it the right extension; if it is UTF-16, save it with a byte order mark or as UTF-8."
         )
     return SplicedFile(data, text, name, partial(_places, text), encoding.encoded)
 
 
 def _places(text: str) -> Iterator[Place[str]]:
-    """Lines up to an empty one or to an item of a list may be one paragraph; more than any has are not kept for it."""
+    """Lines up to an empty one or a list item may be one paragraph; more lines than any paragraph has are not kept."""
     run: list[_Line] = []
     for found in _LINE.finditer(text):
         line = found[1]
@@ -85,7 +85,7 @@ def _place(lines: Sequence[_Line], text: str, width: int) -> Iterator[Place[str]
 
 
 def _is_wrapped(lines: list[_Line], width: int) -> bool:
-    """Whether each line is full: the first word of the next one would not fit. As a few lines may be so by chance,
+    """Whether each line is full: the first word of the next would not fit. As a few lines may be full by chance,
     most must not end like sentences."""
     inner = lines[:-1]
     if not inner or not _NARROWEST <= width <= _WIDEST:
@@ -109,12 +109,12 @@ def _has_room(line: _Line, following: _Line, width: int) -> bool:
 
 
 def wrap(text: str, first: int, width: int) -> list[str]:
-    """Lines of at most this width, the first of another."""
+    """Lines of at most this width; the first has a width of its own."""
     return [line.rstrip() for line in filled(_pieces(text), max(1, first), max(1, width))]
 
 
 def filled(pieces: Iterable[str], first: int, width: int) -> list[str]:
-    """Lines of pieces, which may be broken before any that is no space; one that is too long gets a line of its own."""
+    """Lines made of pieces: a line may end before any piece but a space; a piece that is too long gets its own line."""
     lines: list[str] = []
     line, used, limit = "", 0, first
     for piece in pieces:

@@ -1,6 +1,6 @@
 """Translates a file: its segments are split into sentences, translated by a machine, and put back.
 
-Nothing here knows about models: what translates and aligns is passed in (a `Machine`; the real one is in
+Nothing here knows about models: a `Machine` that translates and aligns is passed in (the real one is in
 decoding/excerpts.py).
 """
 
@@ -39,10 +39,10 @@ class Sentence:
 class Translated:
     text: str
     marks: tuple[Mark, ...] = ()
-    unmet: tuple[tuple[str, str], ...] = ()  # terms of a glossary, and the translations that it lacks
+    unmet: tuple[tuple[str, str], ...] = ()  # glossary terms, and their translations that are missing here
 
 
-Key = TypeVar("Key", bound=Hashable)  # tells sentences apart
+Key = TypeVar("Key", bound=Hashable)  # identifies a sentence
 
 
 class Machine(Protocol[Key]):
@@ -85,7 +85,7 @@ class Draft(NamedTuple):
 
     sentence: Sentence
     text: str  # empty: the sentence stays as it is
-    bare: Segment | None = None  # what was translated, if the model could not be trusted with the placeholders
+    bare: Segment | None = None  # what was translated, if the model did not keep the placeholders
 
 
 def place_marks(
@@ -99,7 +99,7 @@ def place_marks(
     links = dict(zip(pairs, align(list(pairs.values())), strict=True)) if pairs else {}
     done: dict[Key, Translated] = {}
     for key, (sentence, text, bare) in drafts.items():
-        if not text:  # nothing to translate, or an empty translation: better the sentence as it is than none
+        if not text:  # nothing to translate, or an empty translation: the sentence as it is is better than none
             done[key] = Translated(sentence.text, sentence.marks)
             continue
         if bare:
@@ -172,7 +172,7 @@ def sentences_of(segment: Segment, language: str) -> list[Sentence]:
 def _shared_out(
     marks: Sequence[Mark], places: Sequence[tuple[int, int]]
 ) -> Iterable[tuple[Sequence[Mark], Sequence[Mark]]]:
-    """Of each sentence its marks, and those that stand alone in the space before it.
+    """For each sentence its marks, and those that stand alone in the space before it.
 
     Between two sentences, what opens belongs to the second, what closes to the first, and what stands alone with space
     on both sides to neither, unless it is inside a pair that opens there. A pair never closes before it opens.
@@ -185,7 +185,7 @@ def _shared_out(
     for mark in marks if places else ():
         while n + 1 < len(places) and places[n + 1][0] <= mark.at:
             n, opened_here = n + 1, False
-        # Here the mark is inside sentence n, or behind it and before the next.
+        # Here the mark is inside sentence n, or after it and before the next.
         start, end = places[n]
         has_next, opens = n + 1 < len(places), mark.pair and not mark.closing
         in_space = has_next and end < mark.at
@@ -240,9 +240,9 @@ def read_bytes(path: str | Path) -> bytes:
     try:
         found = os.stat(path)
         if stat.S_ISDIR(found.st_mode):
-            raise DocnmtError(f"{path}: is a folder, not a file\n  Name the files inside it.")
+            raise DocnmtError(f"{path}: this is a folder, not a file\n  Name the files inside it.")
         if not stat.S_ISREG(found.st_mode):
-            raise DocnmtError(f"{path}: is not a regular file\n  Copy its content into one.")
+            raise DocnmtError(f"{path}: not a regular file\n  Copy its content into one.")
         with open(path, "rb") as file:
             data = file.read(LARGEST + 1) if found.st_size <= LARGEST else b""
     except FileNotFoundError:
@@ -250,5 +250,5 @@ def read_bytes(path: str | Path) -> bytes:
     except OSError as error:
         raise DocnmtError(f"{path}: {error.strerror}\n  Check the path and its permissions.") from None
     if found.st_size > LARGEST or len(data) > LARGEST:
-        raise DocnmtError(f"{path}: has more than {LARGEST >> 20} MB\n  Split it into smaller files.")
+        raise DocnmtError(f"{path}: larger than {LARGEST >> 20} MB\n  Split it into smaller files.")
     return data

@@ -22,14 +22,14 @@ _BEGINNINGS = set(_ENDINGS.values())
 # A target in these states is just a copy of the source, made by the program that wrote the file.
 _UNTRANSLATED = {"new", "needs-translation"}
 _REVIEW = "needs-review-translation"
-_LINE_END = re.compile(r"((?<![^\S\n])[^\S\n]*+\n\s*)")  # not from amid spaces: long runs of them take long
+_LINE_END = re.compile(r"((?<![^\S\n])[^\S\n]*+\n\s*)")  # not from within spaces: long runs would take long
 
 
 def read(data: bytes, name: str, languages: tuple[str, str]) -> FileText:
     xml = XmlBytes(data, name)
     text = xml_file(xml, _UNITS, _Units(xml, languages).places, Outline(_NAMESPACES, added={"target"}))
     if xml.root is None or xml.root.name != "xliff":
-        problem = "not XLIFF, although its name says so: there is no <xliff> in it"
+        problem = "not an XLIFF file: it has no <xliff> element"
         raise DocnmtError(f"{name}: {problem}\n  Export the texts as XLIFF again.")
     return text
 
@@ -39,7 +39,7 @@ class _Units:
 
     def __init__(self, xml: XmlBytes, languages: tuple[str, str]):
         self._xml, self._languages = xml, languages
-        self._holders: set[Element] = set()  # the elements with the languages that were met so far
+        self._holders: set[Element] = set()  # the elements with languages that were found so far
 
     def places(self, unit: Element) -> Iterator[Place[bytes] | Change[bytes]]:
         yield from self._language(unit)
@@ -118,7 +118,7 @@ def _is_filled(target: Element | None) -> bool:
 
 
 def with_breaks(pieces: Iterable[Piece]) -> Iterator[Piece]:
-    """The pieces with line ends in text, and the spaces around them, as marks."""
+    """The pieces with line breaks in text, and the spaces around them, as marks."""
     for is_text, group in groupby(pieces, key=lambda piece: piece.text is not None):
         if not is_text:
             yield from group
@@ -133,7 +133,7 @@ def with_breaks(pieces: Iterable[Piece]) -> Iterator[Piece]:
 
 
 def _space_before(element: Element) -> Span:
-    """The line end and indentation before an element."""
+    """The line break and indentation before an element."""
     start = element.start
     siblings = element.parent.children if element.parent else []
     for sibling in reversed(siblings[: siblings.index(element)]):
@@ -152,11 +152,11 @@ def _with_attribute(xml: XmlBytes, element: Element, name: str, value: str) -> C
 
 
 def check_language(name: str, told: str, wanted: str, which: str) -> None:
-    """`told` by the file, `wanted` by the model. Only two-letter codes are compared: others have many variants."""
+    """`told` is the file's language, `wanted` the model's. Only two-letter codes are compared: others vary."""
     codes = [primary(code) for code in (told, wanted)]
     if all(len(code) == 2 for code in codes) and codes[0] != codes[1]:
-        problem = f"its {which} language is {told}, the model's is {wanted}"
-        raise DocnmtError(f"{name}: {problem}\n  Use a model for the file's languages, or correct them in the file.")
+        problem = f"its {which} language is {told}, but the model's is {wanted}"
+        raise DocnmtError(f"{name}: {problem}\n  Use a model for these languages, or correct them in the file.")
 
 
 def _inline(element: Element) -> Inline:

@@ -25,7 +25,7 @@ _ATTRIBUTE = re.compile(r"""\s([^\s=]+)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 
 @dataclass(slots=True, eq=False)
 class Text:
-    """Characters as a reader sees them; one stretch of text may come in several of these."""
+    """Characters as a reader sees them; one passage of text may come in several of these."""
 
     start: int
     text: str | None  # None: a comment, a processing instruction, or an entity that is declared nowhere
@@ -146,7 +146,7 @@ class XmlBytes:
 
 
 class _Builder:
-    """Makes elements of what expat finds. It only says where something begins: that is where the thing before ends."""
+    """Builds elements from what expat finds. Expat only says where something begins: there the previous thing ends."""
 
     def __init__(self, name: str, wanted: Set[str], namespaces: Mapping[str, str]):
         self.ready: list[Element] = []
@@ -181,8 +181,8 @@ class _Builder:
     def _start_tag(self, name: str, attributes: dict[str, str]) -> None:
         here = self.end(self.parser.CurrentByteIndex)
         if len(self._around) >= MAX_DEPTH:
-            problem = f"elements nested more than {MAX_DEPTH} deep"
-            raise self._refused(problem, "No document needs that many levels: it is not read.")
+            problem = f"elements are nested more than {MAX_DEPTH} deep"
+            raise self._refused(problem, "No document needs that many levels, so it is not read.")
         parent = self._around[-1] if self._around else None
         named = {self._names[key]: value for key, value in attributes.items()}
         element = Element(self._names[name], named, parent, here)
@@ -227,10 +227,10 @@ class _Builder:
         self._unended = child, "end"
 
     def _doctype(self, name: str, system: str | None, public: str | None, internal: int) -> None:
-        # Only there can entities that grow be declared; a DTD that is only named is never fetched.
+        # Entities that grow can only be declared there; a DTD that is only named is never fetched.
         if internal:
-            problem = "declarations in the DOCTYPE, which can be made to fill up memory"
-            raise self._refused(problem, "Remove what is between [ and ] there.")
+            problem = "the DOCTYPE has declarations, which can be used to fill up memory"
+            raise self._refused(problem, "Remove what is between [ and ] in the DOCTYPE.")
 
     def _refused(self, problem: str, remedy: str) -> DocnmtError:
         return DocnmtError(f"{self._name}, line {self.parser.CurrentLineNumber}: {problem}\n  {remedy}")
@@ -264,7 +264,7 @@ def pieces_of(
     inline: Callable[[Element], Inline] = lambda _: Inline.ALONE,
     link: Callable[[Element], str] = lambda _: "",
 ) -> Iterator[Piece]:
-    """The content of an element. `link` names those that are the two ends of a loose pair, as Piece.tied has it."""
+    """The content of an element. `link` names those that are the two ends of a loose pair, as for Piece.tied."""
     for child in element.children:
         if isinstance(child, Text):
             yield Piece(child.start, child.end, child.text, wide=True)
@@ -318,7 +318,7 @@ def xml_file(
 
     def places() -> Iterator[Place[bytes] | Change[bytes]]:
         for element in xml.elements(wanted, outline.namespaces):
-            yield from sorted(places_in(element), key=lambda place: place.start)  # a note may stand before its text
+            yield from sorted(places_in(element), key=lambda place: place.start)  # a note may come before its text
 
     return SplicedFile(xml.data, xml.data, xml.name, places, partial(outline.checked, xml.data, name=xml.name))
 
@@ -346,7 +346,7 @@ class Outline:
         self._paths: dict[tuple[int, str], int] = {}
 
     def checked(self, old: bytes, new: bytes, name: str) -> bytes:
-        """`new`, if it can stand for `old`. What was not XML before need not be XML."""
+        """`new`, if it can replace `old`. What was not XML before need not be XML."""
         try:
             before = self._counts(old)
         except (expat.ExpatError, ValueError, LookupError):
@@ -355,7 +355,7 @@ class Outline:
             after = self._counts(new)
         except expat.ExpatError as error:
             problem = f"{expat.errors.messages[error.code]} in line {error.lineno} of its translation"
-            raise DocnmtError(f"{name}: {problem}, which would be no XML\n  {_REMEDY}") from error
+            raise DocnmtError(f"{name}: {problem}, which would not be XML\n  {_REMEDY}") from error
         for what, changed in (("lost from", before - after), ("put into", after - before)):
             for path in changed:
                 raise DocnmtError(f"{name}: {self._spelt(path)} would be {what} its translation\n  {_REMEDY}")
@@ -386,7 +386,7 @@ class Outline:
                 around.pop()
 
         parser = expat.ParserCreate(namespace_separator=" ")
-        parser.UseForeignDTD(True)  # else named entities would be errors in pages without a DOCTYPE
+        parser.UseForeignDTD(True)  # otherwise named entities would be errors in pages without a DOCTYPE
         parser.StartElementHandler, parser.EndElementHandler = start, end
         parser.Parse(data, True)
         return found

@@ -150,7 +150,7 @@ def test_a_batch_goes_on_past_broken_files(model, letter, sentences, tmp_path):
     for name, said in {
         "latin.txt": "line 1: byte 0xE9",
         "zeros.txt": "NUL bytes",
-        "huge.txt": "more than 256 MB",
+        "huge.txt": "larger than 256 MB",
         "missing.txt": "no such file",
         "paper.pdf": "this kind of file is not supported",
         "app.yaml": "this kind of file is not supported",

@@ -133,7 +133,7 @@ def test_what_is_no_text_in_the_named_encoding_is_found(tmp_path):
     path.write_bytes(broken)
     with pytest.raises(DocnmtError, match=r"XIN20021\.sgm, line 4, document XIN20021: byte 0xFF"):
         read(files)
-    with pytest.raises(DocnmtError, match="there is no encoding 'gb-nonsense'"):
+    with pytest.raises(DocnmtError, match="unknown encoding 'gb-nonsense'"):
         read(CorpusFiles(source=files.source, target=files.target, encoding="gb-nonsense"))
 
 

@@ -115,11 +115,11 @@ def test_too_many_entries(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_names_that_lead_outside(name: str) -> None:
     stand_in = "q" * len(name)
     data = packed({stand_in: b""}).replace(stand_in.encode(), name.encode())
-    assert "leaves the archive's folder" in error_of(data)
+    assert "outside the archive's folder" in error_of(data)
 
 
 def test_the_same_name_twice() -> None:
-    assert "several entries with the name aa" in error_of(packed({"aa": b"1", "ab": b"2"}).replace(b"ab", b"aa"))
+    assert "several entries named aa" in error_of(packed({"aa": b"1", "ab": b"2"}).replace(b"ab", b"aa"))
 
 
 def test_encrypted_entries() -> None:
@@ -132,7 +132,7 @@ def test_encrypted_entries() -> None:
 
 
 def test_packed_as_no_document_is() -> None:
-    assert "compressed in a way" in error_of(packed({"a": b"1"}, [zipfile.ZIP_LZMA]))
+    assert "compression method" in error_of(packed({"a": b"1"}, [zipfile.ZIP_LZMA]))
 
 
 @pytest.mark.parametrize("data", [b"", b"%PDF-1.4 not a zip", b"PK\x03\x04 cut off"])

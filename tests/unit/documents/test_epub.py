@@ -140,15 +140,18 @@ def test_hidden_fonts_are_no_protection() -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (book(encryption=encrypted("http://www.w3.org/2001/04/xmlenc#aes128-cbc")), "protected against copying (DRM)"),
+        (book(encryption=encrypted("http://www.w3.org/2001/04/xmlenc#aes128-cbc")), "copy-protected (DRM)"),
         (book(container=None), "not an EPUB book: META-INF/container.xml is missing"),
         (book(package=None), "the book's package file is missing: OEBPS/book.opf"),
-        (book(one=None), "OEBPS/text/a.xhtml is listed in the book, but missing"),
+        (book(one=None), "OEBPS/text/a.xhtml is listed in the book but is missing"),
         (
             book(one="<p>never <b class='x></p>"),
-            "OEBPS/text/a.xhtml, line 1: an unfinished tag: its > or its closing quote is missing",
+            "OEBPS/text/a.xhtml, line 1: this tag lacks its > or its closing quote",
         ),
-        (book(package=PACKAGE.replace("<package", '<!DOCTYPE p [<!ENTITY a "b">]><package')), "it declares entities"),
+        (
+            book(package=PACKAGE.replace("<package", '<!DOCTYPE p [<!ENTITY a "b">]><package')),
+            "the DOCTYPE declares entities",
+        ),
         (b"%PDF-1.4", "is not a zip archive, although its name says so"),
     ],
 )

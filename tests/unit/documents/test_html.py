@@ -163,7 +163,7 @@ def test_bad_bytes_stay_outside_the_text_and_are_named_inside() -> None:
     page = read(data, "a.html", ("", ""))
     assert page.write(page.segments) == data
     assert shouted(page) == data.replace(b"good", b"GOOD")
-    with pytest.raises(DocnmtError, match=r"a\.html, line 2: bytes that are not UTF-8\n  Save"):
+    with pytest.raises(DocnmtError, match=r"a\.html, line 2: it has bytes that are not valid UTF-8\n  Save"):
         read(b"<meta charset=utf-8>\n<p>b\xffd", "a.html", ("", ""))
 
 
@@ -174,9 +174,9 @@ def test_bad_bytes_stay_outside_the_text_and_are_named_inside() -> None:
         (b"PK\x03\x04", "not an HTML page but a zip archive"),
         (b"<p>a\0b", "NUL bytes"),
         (b"<meta charset=utf-7><p>+ADw-", "unknown encoding utf-7"),
-        (b"<p>a\n<b class='x>text", "line 2: an unfinished tag: its > or its closing quote is missing"),
-        (b"\xff\xfe<\0p", "broken UTF-16-LE"),
-        (b'<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "b">]><p>&a;</p>', "line 1: it declares entities"),
+        (b"<p>a\n<b class='x>text", "line 2: this tag lacks its > or its closing quote"),
+        (b"\xff\xfe<\0p", "not valid UTF-16-LE"),
+        (b'<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "b">]><p>&a;</p>', "line 1: the DOCTYPE declares entities"),
     ],
 )
 def test_bad_pages_are_named(data: bytes, message: str) -> None:

@@ -164,11 +164,11 @@ def test_apostrophes_before_braces_are_doubled_in_icu_files() -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b'{"a": "b",\n1}', "x.json, line 2: not JSON"),
-        (b'{"a": "b"} // no', "x.json, line 1: not JSON: Extra data"),
-        (b"", "x.json, line 1: not JSON"),
-        (b'\n{"a": "\xe9"}', "x.json, line 2: byte 0xE9 is not UTF-8"),
-        (b"[" * 200_000, "x.json: objects nested too deep"),
+        (b'{"a": "b",\n1}', "x.json, line 2: not valid JSON"),
+        (b'{"a": "b"} // no', "x.json, line 1: not valid JSON: Extra data"),
+        (b"", "x.json, line 1: not valid JSON"),
+        (b'\n{"a": "\xe9"}', "x.json, line 2: byte 0xE9 is not valid UTF-8"),
+        (b"[" * 200_000, "x.json: objects are nested too deep"),
         (b"PK\x03\x04\xff", "x.json, line 1"),
     ],
 )

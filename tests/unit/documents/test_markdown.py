@@ -254,7 +254,7 @@ def test_code_does_not_stick_to_a_word() -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"word\n\xff", "a.md, line 2: byte 0xFF is not UTF-8"),
+        (b"word\n\xff", "a.md, line 2: byte 0xFF is not valid UTF-8"),
         (b"a\0b", "a.md: not Markdown: it contains NUL bytes"),
     ],
 )

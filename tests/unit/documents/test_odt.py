@@ -245,15 +245,15 @@ ENCRYPTED = '<manifest:file-entry manifest:full-path="x"><manifest:encryption-da
 @pytest.mark.parametrize(
     ("data", "problem"),
     [
-        (odt("", manifest=ENCRYPTED), "some.odt: encrypted"),
+        (odt("", manifest=ENCRYPTED), "some.odt: the document is encrypted"),
         (b"%PDF-1.7", "is not a zip archive, although its name says so"),
-        (docx(""), "not an OpenDocument text, although its name says so: there is no content.xml in it"),
+        (docx(""), "not an OpenDocument text, although its name ends in .odt: it has no content.xml"),
         (
             zipped({"mimetype": "application/vnd.oasis.opendocument.spreadsheet", "content.xml": "<x/>"}),
             "it is application/vnd.oasis.opendocument.spreadsheet",
         ),
         (odt("<text:p>"), "some.odt (content.xml), line 2: not well-formed XML"),
-        (zipped({"content.xml": '<!DOCTYPE x [<!ENTITY a "b">]><x/>'}), "declarations in the DOCTYPE"),
+        (zipped({"content.xml": '<!DOCTYPE x [<!ENTITY a "b">]><x/>'}), "the DOCTYPE has declarations"),
     ],
 )
 def test_errors_name_the_file_and_the_remedy(data: bytes, problem: str) -> None:

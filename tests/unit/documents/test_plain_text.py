@@ -121,7 +121,7 @@ def test_wrapping_loses_nothing(text, first, width):
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"Bonjour\ncaf\xe9\n", "line 2: byte 0xE9 is not UTF-8"),
+        (b"Bonjour\ncaf\xe9\n", "line 2: byte 0xE9 is not valid UTF-8"),
         ("ab".encode("utf-16-le"), "NUL bytes"),
         (codecs.BOM_UTF16_LE + b"a\0b", "UTF-16"),
         (b"PK\x03\x04\0\0", "NUL bytes"),

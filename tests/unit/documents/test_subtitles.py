@@ -308,11 +308,11 @@ def test_cuts_are_in_proportion() -> None:
 @pytest.mark.parametrize(
     ("data", "name", "message"),
     [
-        (b"\nBonjour.\n", "x.srt", "x.srt, line 2: not subtitles"),
-        (b"WEBVTT\n\nNOTE rien\n", "x.vtt", "x.vtt, line 1: not subtitles"),
-        (b"", "x.srt", "x.srt, line 1: not subtitles"),
-        (b"1\n00:00:01,000 --> 00:00:02,000\ncaf\xe9\n", "x.srt", "x.srt, line 3: byte 0xE9 is not UTF-8"),
-        (b"PK\x03\x04 zip", "x.srt", "x.srt, line 1: not subtitles"),
+        (b"\nBonjour.\n", "x.srt", "x.srt, line 2: these are not subtitles"),
+        (b"WEBVTT\n\nNOTE rien\n", "x.vtt", "x.vtt, line 1: these are not subtitles"),
+        (b"", "x.srt", "x.srt, line 1: these are not subtitles"),
+        (b"1\n00:00:01,000 --> 00:00:02,000\ncaf\xe9\n", "x.srt", "x.srt, line 3: byte 0xE9 is not valid UTF-8"),
+        (b"PK\x03\x04 zip", "x.srt", "x.srt, line 1: these are not subtitles"),
     ],
 )
 def test_broken_files_are_named(data: bytes, name: str, message: str) -> None:

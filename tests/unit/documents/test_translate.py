@@ -246,7 +246,7 @@ def test_files_that_cannot_be_read(tmp_path):
     assert "not a regular file" in said(lambda: translate_file(fake, tmp_path / "pipe.txt", out))
     with open(tmp_path / "huge.txt", "wb") as file:
         file.truncate(2 << 30)  # takes no room on the disk, and must take none in memory
-    assert "more than 256 MB" in said(lambda: translate_file(fake, tmp_path / "huge.txt", out))
+    assert "larger than 256 MB" in said(lambda: translate_file(fake, tmp_path / "huge.txt", out))
     assert ".xyz" in said(lambda: translate_bytes(fake, b"", "a.xyz"))
     assert not out.exists()
 

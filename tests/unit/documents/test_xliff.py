@@ -270,11 +270,11 @@ UNIT = '<trans-unit id="1"><source>un</source></trans-unit>'
 @pytest.mark.parametrize(
     ("text", "languages", "problem"),
     [
-        ("<html/>", ("", ""), "there is no <xliff> in it"),
+        ("<html/>", ("", ""), "it has no <xliff> element"),
         ("%PDF", ("", ""), "some.xlf, line 1: not well-formed XML"),
-        ('<!DOCTYPE xliff [<!ENTITY a "b">]><xliff/>', ("", ""), "declarations in the DOCTYPE"),
-        (first_version(UNIT), ("fr", "de"), "its target language is en, the model's is de"),
-        (first_version(UNIT), ("es_ES", "en"), "its source language is fr, the model's is es_ES"),
+        ('<!DOCTYPE xliff [<!ENTITY a "b">]><xliff/>', ("", ""), "the DOCTYPE has declarations"),
+        (first_version(UNIT), ("fr", "de"), "its target language is en, but the model's is de"),
+        (first_version(UNIT), ("es_ES", "en"), "its source language is fr, but the model's is es_ES"),
     ],
 )
 def test_errors_name_the_file_and_the_remedy(text: str, languages: tuple[str, str], problem: str) -> None:

@@ -127,9 +127,9 @@ def test_a_bad_item_is_named_with_its_line(tmp_path, said):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (b'{"document": ', "line 1: not JSON"),
+        (b'{"document": ', "line 1: not valid JSON"),
         (b"[1]\n", "line 1: not a JSON object"),
-        (b'\n{"document": "\xff"}\n', "line 2: byte 0xFF at character 15 is not UTF-8"),
+        (b'\n{"document": "\xff"}\n', "line 2: byte 0xFF at character 15 is not valid UTF-8"),
         (b"\n\n", "no items"),
     ],
 )

@@ -206,7 +206,7 @@ def test_an_item_among_many_that_is_not_where_it_says_is_left_without_context(tm
         ({"errors": [{"replacement": "er"}]}, "item 1: does not fit the layout (KeyError('contrastive'))"),
         ({"ref segment": None}, "item 1: does not fit the layout"),
         ({"segment id": "1"}, "item 1: no number under 'segment id'"),
-        ({"src segment": "a\udcff"}, "item 1: byte 0xFF at character 2 is not UTF-8"),
+        ({"src segment": "a\udcff"}, "item 1: byte 0xFF at character 2 is not valid UTF-8"),
     ],
 )
 def test_bad_contrapro_items(tmp_path, changes, said):
