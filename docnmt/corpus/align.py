@@ -1,4 +1,4 @@
-"""Two books, sentence by sentence: chapters first, then the sentences of each."""
+"""Aligns two books sentence by sentence: first their chapters, then the sentences of each."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def align_chapters(source: list[Chapter], target: list[Chapter]) -> list[Chapter
         if len(longest) > _LARGEST:
             raise DocnmtError(
                 f"a chapter of the {side} has {len(longest):,} sentences; it begins: {longest[0][:60]!r}\n"
-                "  Mark the chapters: a heading is a line of its own, such as Chapter 1 or a Roman number."
+                "  Mark the chapters with headings on lines of their own, such as Chapter 1 or a Roman numeral."
             )
     shared, lengths = _shared_words(source, target), [_lengths(source), _lengths(target)]
     ratio = lengths[1].sum() / max(1.0, lengths[0].sum())
@@ -81,7 +81,7 @@ def align_chapters(source: list[Chapter], target: list[Chapter]) -> list[Chapter
 
 
 def _shared_words(source: list[Chapter], target: list[Chapter]) -> Matrix:
-    """For each pair of chapters: how many more words that begin alike they share than either does with other chapters.
+    """For each pair of chapters: how many more words that begin alike they share than either with other chapters.
     Rare words count more."""
     keys = [[_keys(chapter) for chapter in side] for side in (source, target)]
     often = Counter(key for side in keys for words in side for key in words)
@@ -147,7 +147,7 @@ class AlignedChapter:
 
 
 def read_book(data: bytes, name: str, language: str) -> list[Chapter]:
-    """The chapters of a file of any kind that is read: a heading is the first sentence of its chapter."""
+    """The chapters of a file of any supported kind: a heading is the first sentence of its chapter."""
     chapters: list[Chapter] = [[]]
     for segment in read_document(data, name, (language, "")).segments:
         text = " ".join(segment.text.split())
@@ -155,7 +155,7 @@ def read_book(data: bytes, name: str, language: str) -> list[Chapter]:
             chapters.append([])
         chapters[-1] += [sentence.strip() for sentence in split(text, language) if sentence.strip()]
     if not any(chapters):
-        raise DocnmtError(f"{name}: no text\n  Give a file with sentences in it.")
+        raise DocnmtError(f"{name}: contains no text\n  Give a file with sentences in it.")
     return [chapter for chapter in chapters if chapter]
 
 
@@ -212,14 +212,14 @@ def _words_and_cognates(table: WordTable, source: Sequence[str], target: Sequenc
 
 
 def good_chapters(aligned: Sequence[AlignedChapter], names: tuple[str, str]) -> list[AlignedChapter]:
-    """Those that align; an error where most do not."""
+    """The chapters that align; an error if most do not."""
     good = [chapter for chapter in aligned if chapter.share >= _ENOUGH]
     if 2 * len(good) < len(aligned) or not good:
         worst = min(aligned, key=lambda chapter: chapter.share, default=None)
-        where = f"; chapter {worst.number}: {100 * worst.share:.0f} % of its sentences" if worst else ""
+        where = f"; worst is chapter {worst.number}: {100 * worst.share:.0f} % of its sentences" if worst else ""
         raise DocnmtError(
-            f"{names[0]} and {names[1]}: {len(good)} of {len(aligned)} chapters align{where}\n"
-            "  Give the same text in two languages, whole, with its chapters marked in both."
+            f"{names[0]} and {names[1]}: only {len(good)} of {len(aligned)} chapters align{where}\n"
+            "  Give the same complete text in two languages, with its chapters marked in both."
         )
     return good
 
@@ -245,9 +245,9 @@ def alignment_table(
         table.figures.append(figures)
         counts = [f"{figures[name]:,}" for name in ("source", "target", "pairs", "left_out")]
         name = f"{chapter.number}: {chapter.source[0][:40]}"
-        table.add(name if taken else f"{name} (refused)", *counts, f"{100 * chapter.share:.0f} %")
+        table.add(name if taken else f"{name} (rejected)", *counts, f"{100 * chapter.share:.0f} %")
     table.notes.append(
-        f"Of {len(source):,} and {len(target):,} chapters {len(good):,} were taken. Fit: source sentences whose words "
-        f"make their translation probable; a chapter under {100 * _ENOUGH:.0f} % is refused."
+        f"Of {len(source):,} and {len(target):,} chapters, {len(good):,} are accepted. Fit: source sentences whose "
+        f"words make their translation probable; a chapter below {100 * _ENOUGH:.0f} % is rejected."
     )
     return table

@@ -1,4 +1,4 @@
-"""How well sentences of two books go together, by lengths and by a word table, and the best way through them."""
+"""How well sentences of two books fit each other, by lengths and by a word table, and the best alignment."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from docnmt.text.scripts import CJK
 
-# ---- The best way through two texts side by side, by dynamic programming ----
+# ---- The best alignment of two texts, by dynamic programming ----
 
 # A bead (Brown et al. 1991) groups sentences that belong together: one and its translation, one and two, or one that
 # has no translation.
@@ -179,7 +179,7 @@ class WordTable:
     """p(target word | source word) of the words that were seen together."""
 
     def __init__(self, pairs: Iterable[tuple[Words, Words]], iterations: int = 5):
-        """Expectation-maximisation over all links of all pairs at once; a word counts once a sentence."""
+        """Expectation-maximisation over all links of all pairs at once; a word counts once per sentence."""
         self._sources: dict[str, int] = {NOTHING: 0}
         self._targets: dict[str, int] = {}
         links = [self._links(*pair) for pair in pairs]
@@ -203,7 +203,7 @@ class WordTable:
         return known * len(found), [t for t in found for _ in known], [len(known)] * len(found)
 
     def matrix(self, source: Words, target: Words) -> Matrix:
-        """[source words and, first, NOTHING; target words], 0 where two were never seen together."""
+        """[NOTHING and the source words; target words], 0 if two were never seen together."""
         rows = np.array([0, *(self._sources.get(word, -1) for word in source)], dtype=np.int64)
         columns = np.array([self._targets.get(word, -1) for word in target], dtype=np.int64)
         if not len(self._keys):

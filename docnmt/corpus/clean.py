@@ -19,7 +19,7 @@ from docnmt.text.scripts import script_of
 
 # ---- What filters look at in a text: its size, its scripts, its letters and its numbers ----
 
-CHARACTERS_A_WORD = 1.7  # in Chinese and similar scripts, for each English word
+CHARACTERS_A_WORD = 1.7  # in Chinese and similar scripts, per English word
 SHORT = 8  # words: shorter sentences often differ in length for good reasons
 
 _NUMBER = re.compile(r"\d+")
@@ -63,14 +63,14 @@ Filter = Callable[[str, str], bool]
 # In the order in which they run: a pair is counted under the first filter that it fails.
 EXPLAINED = {
     "garbage": "control or private characters, signs of a broken encoding, or too few letters",
-    "markup": "tags or entities of HTML left in the text",
+    "markup": "HTML tags or entities left in the text",
     "length": "more words on one side than allowed",
     "ratio": "one side many times as long as the other",
     "script": "not written in the letters of its language",
-    "copy": "the target is the source once more, or nearly",
+    "copy": "the target repeats the source, or nearly",
     "numbers": "numbers on one side that the other does not have",
-    "repeated pair": "the same pair stood before (a short one more often than allowed)",
-    "repeated document": "all of the document stood before",
+    "repeated pair": "the same pair occurred before (a short one: more often than allowed)",
+    "repeated document": "the whole document occurred before",
 }
 
 _BROKEN = re.compile(
@@ -89,7 +89,7 @@ _FOREIGN = 4  # words in another script, such as names, that any text may have
 
 @dataclass(frozen=True)
 class Limits:
-    words: int = 200  # a side
+    words: int = 200  # per side
     ratio: float = 4.0
     repeats: int = 5  # of a pair with fewer than four words; longer pairs are kept once
 
@@ -188,7 +188,7 @@ class Counts:
 
     documents: int = 0
     pairs: int = 0
-    gaps: int = 0  # that were there before
+    gaps: int = 0  # that existed before cleaning
     documents_left: int = 0
     pairs_left: int = 0
     removed: dict[str, int] = field(default_factory=dict)  # filter -> pairs
@@ -203,7 +203,7 @@ class Cleaner:
     ):
         off = set(without)
         if unknown := sorted(off - EXPLAINED.keys()):
-            raise DocnmtError(f"no filter is called {unknown[0]!r}\n  There are: {', '.join(EXPLAINED)}.")
+            raise DocnmtError(f"unknown filter {unknown[0]!r}\n  Choose from {', '.join(EXPLAINED)}.")
         self.limits = limits or Limits()
         filters = {**pair_filters(languages, self.limits), "repeated pair": self._is_repeated_pair}
         self.filters = {name: removes for name, removes in filters.items() if name not in off}
@@ -269,7 +269,7 @@ def table(cleaner: Cleaner) -> Table:
         made.add(name, EXPLAINED[name], f"{counts.removed[name]:,}")
     share = counts.pairs_left / counts.pairs if counts.pairs else 0.0
     made.notes.append(
-        f"{counts.pairs:,} pairs in {counts.documents:,} documents came in, {counts.pairs_left:,} ({share:.1%}) in "
+        f"{counts.pairs:,} pairs in {counts.documents:,} documents were read; {counts.pairs_left:,} ({share:.1%}) in "
         f"{counts.documents_left:,} are left. A pair counts under the first filter that it fails; it leaves a gap."
     )
     return made

@@ -175,8 +175,8 @@ def _sizes(found: Inspection) -> RichTable:
     rows = [
         ("documents", f"{found.documents:,}", ""),
         ("sentence pairs", f"{found.sentences:,}", ""),
-        ("gaps", f"{found.gaps:,}", "places without a pair, which contexts know of"),
-        ("source words", f"{found.source_words:,}", "characters where there are no spaces"),
+        ("gaps", f"{found.gaps:,}", "positions without a pair, which contexts count"),
+        ("source words", f"{found.source_words:,}", "characters in scripts without spaces"),
         ("target words", f"{found.target_words:,}", ""),
         ("repeated pairs", f"{found.repeated_pairs:,}", share(found.repeated_pairs)),
         ("repeated sources", f"{found.repeated_sources:,}", share(found.repeated_sources)),
@@ -199,9 +199,9 @@ def _lengths(inspection: Inspection) -> RichTable:
     for heading in ("min", "median", "mean", "95 %", "max"):
         table.add_column(heading, justify="right")
     rows = {
-        "words a source sentence": inspection.source_lengths,
-        "words a target sentence": inspection.target_lengths,
-        "sentences a document": inspection.document_lengths,
+        "words per source sentence": inspection.source_lengths,
+        "words per target sentence": inspection.target_lengths,
+        "sentences per document": inspection.document_lengths,
     }
     for name, lengths in rows.items():
         table.add_row(name, *(f"{n:.1f}" if isinstance(n, float) else f"{n:,}" for n in astuple(lengths)))
@@ -212,7 +212,7 @@ def _example(number: int, example: Example, spec: ContextSpec) -> RichTable:
     title = Text(f"example {number}: {example.document}, sentence {example.position + 1}", style="italic")
     table = RichTable(title=title, title_justify="left", show_header=False, box=None, padding=(0, 2, 0, 0))
     table.add_column(style="bold", no_wrap=True)
-    # Text, not markup: a sentence may hold square brackets.
+    # Text, not markup: a sentence may contain square brackets.
     table.add_column(overflow="fold")
     before = min(spec.previous, example.position)
     for index, sentence in enumerate(example.context):
@@ -223,8 +223,8 @@ def _example(number: int, example: Example, spec: ContextSpec) -> RichTable:
 
 
 def sizes_table(found: Mapping[str, Inspection]) -> Table:
-    """Several corpora, a line each."""
-    names = ("documents", "sentence pairs", "sentences a document", "source words", "target words", "with context")
+    """Several corpora, one per row."""
+    names = ("documents", "sentence pairs", "sentences per document", "source words", "target words", "with context")
     table = Table("Corpora", [Column("corpus", text=True), *map(Column, names)])
     for name, each in found.items():
         words = f"{each.source_words:,}", f"{each.target_words:,}"
@@ -242,7 +242,7 @@ class Expected:
 
     documents: str
     pairs: str
-    mean: str = ""  # sentences a document
+    mean: str = ""  # sentences per document
 
 
 # Zhang et al. (2018), section 3.1.
@@ -286,13 +286,13 @@ def _parsed(printed: str) -> tuple[float, float]:
 def comparison(found: Mapping[str, Inspection], expected: Mapping[str, Expected]) -> Table:
     """Each figure next to the paper's."""
     columns = (Column("corpus", text=True), Column("figure", text=True), Column("here"), Column("paper", paper=True))
-    table = Table("Beside the paper's data", (*columns, Column("", text=True)))
+    table = Table("Compared with the paper's data", (*columns, Column("", text=True)))
     for part, wanted in expected.items():
         inspection = found[part]
         figures = (
             ("documents", inspection.documents, wanted.documents),
             ("sentence pairs", inspection.sentences, wanted.pairs),
-            ("sentences a document", inspection.document_lengths.mean, wanted.mean),
+            ("sentences per document", inspection.document_lengths.mean, wanted.mean),
         )
         for name, here, printed in figures:
             if not printed:
@@ -303,5 +303,5 @@ def comparison(found: Mapping[str, Inspection], expected: Mapping[str, Expected]
             table.add(part, name, told, printed, "as in the paper" if same else f"differs: {off}")
             table.figures.append({"corpus": part, "figure": name, "here": here, "agrees": same})
     if any(not figure["agrees"] for figure in table.figures):
-        table.notes.append("docs/corpora.md says what the paper's data is and what usually makes the difference.")
+        table.notes.append("docs/corpora.md describes the paper's data and the usual causes of differences.")
     return table

@@ -1,13 +1,13 @@
-"""Parallel text as the Linguistic Data Consortium releases it: a folder a language, a file or more a document.
+"""Parallel text as released by the Linguistic Data Consortium: a folder per language, one or more files per document.
 
     source/*.sgm  translation/*.sgm       SGML by document, as many <seg> on both sides (multiple-translation corpora
-                                          have a folder a translator: name one of them)
-    Chinese/*  English/*  alignment/*     the same, and beside the two folders one that says which segments belong
+                                          have a folder per translator: name one of them)
+    Chinese/*  English/*  alignment/*     the same, and a third folder that says which segments belong
                                           together: <... EnglishSegId="1" ChineseSegId="1 2">
-    source/*.tdf  translation/*.eng.tdf   GALE: a segment a line, its fields between tabs
+    source/*.tdf  translation/*.eng.tdf   GALE: a segment per line, its fields separated by tabs
 
-Files of the same name belong together, their endings aside. Chinese comes in GB or Big5 in older releases and in UTF-8
-in newer ones: where nobody says which, each file is looked at.
+Files of the same name, apart from extensions, belong together. Chinese is in GB or Big5 in older releases and in UTF-8
+in newer ones: if no encoding is given, it is detected for each file.
 """
 
 from __future__ import annotations
@@ -35,30 +35,30 @@ def read_release(source: str, target: str, encoding: str, reading: Reading) -> I
     if not ours.keys() & theirs.keys():
         raise DocnmtError(
             f"{source} and {target}: no file name occurs in both folders\n"
-            f"  Name the two folders that hold the texts; these hold {_example(ours)} and {_example(theirs)}."
+            f"  Give the two folders that contain the texts; these contain {_example(ours)} and {_example(theirs)}."
         )
     beside = Path(source).parent / ALIGNMENT
     alignments = _files(str(beside)) if beside.is_dir() else {}
     seen: set[str] = set()
     for name in ours | theirs:
         if name not in theirs:
-            reading.bad("unknown document", f"no file of this name in {target}", file=str(ours[name]))
+            reading.bad("unknown document", f"there is no file of this name in {target}", file=str(ours[name]))
         elif name not in ours:
-            reading.bad("unknown document", f"no file of this name in {source}", file=str(theirs[name]))
+            reading.bad("unknown document", f"there is no file of this name in {source}", file=str(theirs[name]))
         else:
             links = _links(alignments[name], reading) if name in alignments else {}
             yield from _file_pair(ours[name], theirs[name], links, encoding, seen, reading)
 
 
 def _files(folder: str) -> dict[str, Path]:
-    """By name without endings: `AFP.eng.tdf` and `AFP.tdf` belong together."""
+    """By name without extensions: `AFP.eng.tdf` and `AFP.tdf` belong together."""
     found: dict[str, Path] = {}
     for path in sorted(path for path in Path(folder).rglob("*") if path.is_file() and not path.name.startswith(".")):
         name = str(path.relative_to(folder).with_name(_stem(path)))
         if name in found:
             raise DocnmtError(
-                f"{found[name]} and {path}: the same name, {name}, apart from the endings\n"
-                "  Keep one kind of file in a folder; if there are several translators, name the folder of one."
+                f"{found[name]} and {path}: both are named {name}, apart from their extensions\n"
+                "  Keep one kind of file in a folder; if there are several translators, give the folder of one."
             )
         found[name] = path
     return found
@@ -108,7 +108,7 @@ def _sgml(file: InputFile, reading: Reading) -> Iterator[Side]:
         elif side and isinstance(found.content, str) and found.content:
             side.id = found.content
     if side:
-        side.bad("bad markup", "the document has no end", reading)
+        side.bad("bad markup", "the document has no end tag", reading)
 
 
 def _document_id(tag: Tag) -> str:
@@ -126,7 +126,7 @@ def _tdf(file: InputFile, reading: Reading) -> Iterator[Side]:
         if len(fields) > TRANSCRIPT:
             side.add(line if isinstance(line, Flaw) else " ".join(fields[TRANSCRIPT].split()), number)
         else:
-            problem = f"{len(fields)} fields where TDF has {FIELDS}"
+            problem = f"{len(fields)} fields, but TDF has {FIELDS}"
             reading.bad("bad markup", problem, file=file.name, document=side.id, line=number)
     if side.lines:
         yield side

@@ -1,7 +1,7 @@
 """Translation memories and catalogues: TMX, XLIFF and gettext, in which a unit or message is a source and its target.
 
 What is not translated yet leaves a gap in a corpus. Translations and references are compared message by message, as
-they are translated; of references the finished ones count, and a translation counts though it waits for review.
+they are translated; of references only finished ones count, but a translation counts even if it awaits review.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ def _tmx_units(file: InputFile, reading: Reading) -> Iterator[_TmxUnit]:
                 yield unit
             unit = None if found.closing else _TmxUnit(found.line)
     if unit:
-        reading.bad("bad markup", "the translation unit has no end", file=file.name, line=unit.line)
+        reading.bad("bad markup", "the translation unit has no end tag", file=file.name, line=unit.line)
 
 
 def read_tmx(file: InputFile, reading: Reading) -> Iterator[Row]:
-    """Sides are found by language if the languages are known; otherwise the first two texts of a unit are used."""
+    """Sides are matched by language if the languages are known; otherwise the first two texts of a unit are used."""
     undivided = 0
     for unit in _tmx_units(file, reading):
         document = unit.document or (f"{file.stem}:{unit.line}" if reading.sentence_level else file.stem)
@@ -75,7 +75,7 @@ def read_tmx(file: InputFile, reading: Reading) -> Iterator[Row]:
             yield from rows_at(unit.line, document, [sides], file.name, reading)
         else:
             missing = [name or f"language {i}" for i, name in enumerate(reading.languages, 1) if not sides[i - 1]]
-            problem = f"no text in {' and '.join(missing)}"
+            problem = f"the unit has no text in {' and '.join(missing)}"
             reading.bad("empty side", problem, file=file.name, document=document, line=unit.line)
 
 
@@ -143,7 +143,7 @@ def _xliff_units(file: InputFile, reading: Reading) -> Iterator[tuple[_XliffFile
         elif found.name == "unit":
             translate = _translates(found)
     if unit:
-        reading.bad("bad markup", "the unit has no end", file=file.name, line=unit.line)
+        reading.bad("bad markup", "the unit has no end tag", file=file.name, line=unit.line)
 
 
 def _sides_in_order(here: _XliffFile, file: InputFile, reading: Reading) -> tuple[str, ...]:
@@ -153,7 +153,7 @@ def _sides_in_order(here: _XliffFile, file: InputFile, reading: Reading) -> tupl
         return "source", "target"
     if same_language(here.source, wanted[1]) and same_language(here.target, wanted[0]):
         return "target", "source"
-    problem = f"{here.source} to {here.target or 'no language'} where {wanted[0]} to {wanted[1]} is wanted"
+    problem = f"the languages are {here.source} to {here.target or 'none'}, but {wanted[0]} to {wanted[1]} is wanted"
     remedy = "Leave the file out, or name its languages in the recipe."
     reading.bad("other languages", problem, file=file.name, document=here.document, line=here.line, remedy=remedy)
     return ()
@@ -196,7 +196,7 @@ def read_po(file: InputFile, reading: Reading) -> Iterator[Row]:
     forms = PluralForms.parse(header.get("plural-forms", ""))
     language, (source, target) = header.get("language", ""), reading.languages
     if language and source and target and not any(same_language(language, wanted) for wanted in (source, target)):
-        problem = f"translations in {language} where {source} to {target} is wanted"
+        problem = f"the translations are in {language}, but {source} to {target} is wanted"
         remedy = "Leave the file out, or correct `Language` in its header."
         reading.bad("other languages", problem, file=file.name, remedy=remedy)
         return
@@ -206,7 +206,7 @@ def read_po(file: InputFile, reading: Reading) -> Iterator[Row]:
             continue
         finished = entry.translated or reading.want is Want.TRANSLATIONS
         if reading.for_scoring:
-            document = f"{file.stem}:1"  # a number, not a name: it is compared with files that have other names
+            document = f"{file.stem}:1"  # a number, not a name: it is compared with files of other names
             pairs = [_message_pair(*pair, finished) for pair in _messages(entry, forms)]
         else:
             document = f"{file.stem}:{entry.line}" if reading.sentence_level else file.stem
@@ -239,13 +239,13 @@ def _sentence_pairs(source: str, target: str, languages: tuple[str, str]) -> lis
     return [pair for left, right in zip(*sides, strict=True) for pair in sentence_pairs(left, right, languages)]
 
 
-# ---- Sentence pairs as a translation memory, which every tool for translators reads ----
+# ---- Sentence pairs as a translation memory, which every translation tool reads ----
 
 _CONTROLS = dict.fromkeys((*range(32), 0xFFFE, 0xFFFF, *range(0xD800, 0xE000)), " ")  # XML has none of them
 
 
 def tmx(pairs: Iterable[tuple[str, str, str]], languages: tuple[str, str]) -> bytes:
-    """TMX 1.4, a unit a pair, in order. A pair is the name of its document, the source and its translation."""
+    """TMX 1.4, a unit per pair, in order. A pair is the name of its document, the source and its translation."""
     units = []
     for document, *texts in pairs:
         variants = "".join(

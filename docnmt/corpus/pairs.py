@@ -47,7 +47,7 @@ class _Said:
     line: int
 
 
-_Block = tuple[list[_Said], list[_Said]]  # what is said on both sides during one stretch of time
+_Block = tuple[list[_Said], list[_Said]]  # what is said on both sides during one period of time
 
 
 def timed_pairs(
@@ -79,7 +79,7 @@ def _said(subtitles: Subtitles) -> list[_Said]:
 
 
 def _blocks(sides: _Block) -> list[_Block]:
-    """Stretches of time such that sentences belong together only within one of them."""
+    """Periods of time such that sentences belong together only within one of them."""
     waiting = tuple(side[::-1] for side in sides)  # the next of each side comes last
     blocks: list[_Block] = []
     while any(waiting):
@@ -126,7 +126,7 @@ _NATURES = {
 }
 _LIST = re.compile(r"[-*+]|[0-9]+[.)]")
 _NUMBER = re.compile(r"\d+")
-_REMEDY = "Edit one of the two there, so that both have the same paragraphs, or leave the pair out."
+_REMEDY = "Edit one of them at that place so that both have the same paragraphs, or leave the pair out."
 
 
 def read_file_pair(source: InputFile, target: InputFile, reading: Reading) -> Iterator[Row]:
@@ -191,5 +191,5 @@ def _difference(
     both = min(len(left), len(right))
     at = next((i for i in range(both) if not alike(i)), both)
     here = [f"{text[at].text[:60]!r}" if at < len(text) else "the end" for text in (left, right)]
-    counts = f"{len(left):,} segments, {'as many' if equal else f'but {len(right):,}'} in {target}"
+    counts = f"{len(left):,} segments, {'the same number' if equal else f'but {len(right):,}'} in {target}"
     return f"{counts}; they differ at or before segment {at + 1:,}: {here[0]} and {here[1]}"

@@ -1,4 +1,4 @@
-"""Plain text in two parallel files. Documents: between blank lines, by ids or start indices, or one a line (`</s>`)."""
+"""Plain text in two parallel files. Documents: between blank lines, by ids or start indices, or one per line."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def _unequal_files(left: _Cursor, right: _Cursor, document: str, reading: Readin
 def _parallel_lines(
     source: InputFile, target: InputFile, limit: int, reading: Reading
 ) -> Iterator[tuple[int, Line, Line]]:
-    """Lines side by side; where one file ends before the other, both lengths are reported and reading ends."""
+    """Lines side by side; if one file ends before the other, both lengths are reported and reading ends."""
     both = source.lines(limit), target.lines(limit)
     for number, (left, right) in enumerate(zip_longest(*both), 1):
         if left is not None and right is not None:
@@ -201,7 +201,7 @@ def read_with_starts(source: InputFile, target: InputFile, file: InputFile, read
         raise _bad_starts(file, f"the first document starts at {starts[0] if starts else None}, not at 0")
     for before, start in pairwise(starts):
         if start <= before:
-            raise _bad_starts(file, f"start {start} follows start {before}")
+            raise _bad_starts(file, f"start {start} comes after start {before}")
     ids = (f"{source.stem}:{bisect_right(starts, index)}" for index in count())
     lines = _named_lines(source, target, file, ids, lambda count: starts[-1] >= count, reading)
     return _rows_of_lines(lines, source, target, reading)
@@ -235,7 +235,7 @@ def _named_lines(
     for number, left, right in _parallel_lines(source, target, reading.limit, reading):
         name = next(ids, None)
         if name is None:
-            problem = f"{number - 1:,} lines, but there are more in {source.name}"
+            problem = f"{number - 1:,} lines, but {source.name} has more"
             reading.bad("unequal sides", problem, file=id_file.name, line=number)
             return
         if isinstance(name, Flaw):
@@ -244,13 +244,13 @@ def _named_lines(
             yield number, name.strip(), left, right
         # A line that is blank in all three files separates documents, which ids do already.
         elif not (_blank(left) and _blank(right)):
-            reading.bad("unknown document", "no document id", file=id_file.name, line=number)
+            reading.bad("unknown document", "this line has no document id", file=id_file.name, line=number)
     if has_more(number):
-        problem = f"names documents beyond the {number:,} lines of {source.name}"
+        problem = f"it names documents beyond the {number:,} lines of {source.name}"
         reading.bad("unequal sides", problem, file=id_file.name, line=number + 1)
 
 
-# ---- A document a line, `</s>` between its sentences ----
+# ---- A document per line, `</s>` between its sentences ----
 
 
 def document_line_sides(file: InputFile, reading: Reading) -> Iterator[Side]:

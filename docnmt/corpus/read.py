@@ -1,4 +1,4 @@
-"""Reads corpora, references and translations in any format, which is recognised by content; documents are streamed."""
+"""Reads corpora, references and translations in any format, detected by content; documents are streamed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from docnmt.documents.segment import kind_of
 
 _T = TypeVar("_T")
 
-# Readers by format, each loaded when a file of its format is met. Both sides in one file (`path`):
+# Readers by format, each loaded when a file of its format is found. Both sides in one file (`path`):
 # (file, reading) -> rows.
 _ONE_FILE = {
     "tsv": "docnmt.corpus.tabular:read_tsv",
@@ -40,7 +40,7 @@ _ONE_FILE = {
     "xliff": "docnmt.corpus.memories:read_xliff",
     "po": "docnmt.corpus.memories:read_po",
 }
-# A file a side (`source` and `target`): (source, target, reading) -> rows.
+# One file per side (`source` and `target`): (source, target, reading) -> rows.
 _TWO_FILES = {
     "text": "docnmt.corpus.plain:read_text",
     "sentences": "docnmt.corpus.plain:read_sentences",
@@ -59,19 +59,19 @@ _ONE_SIDE = {
     "iwslt-xml": "docnmt.corpus.sgml:set_sides",
     "iwslt-tags": "docnmt.corpus.sgml:talk_sides",
 }
-# References and translations, of which these have several: (file, reading) -> rows.
+# Formats that may have several references or translations: (file, reading) -> rows.
 _SCORED = {
     "nist-sgml": "docnmt.corpus.sgml:read_set_translations",
     "iwslt-xml": "docnmt.corpus.sgml:read_set_translations",
 }
-# Plain text whose documents another file tells: (source, target, that file, reading) -> rows.
+# Plain text with documents given by another file: (source, target, that file, reading) -> rows.
 _WITH_IDS = "docnmt.corpus.plain:read_with_ids"
 _WITH_STARTS = "docnmt.corpus.plain:read_with_starts"
 # Two folders: (source, target, encoding, reading) -> rows.
 _RELEASE = "docnmt.corpus.ldc:read_release"
 _SOURCE_ALONE = (*_ONE_SIDE, "wmt-xml", "tsv", "bars", "jsonl")
 _PARTLY_TRANSLATED = ("xliff", "po", "files")
-# Kinds of document of which no two are paired: plain text is read line by line, catalogues hold both sides.
+# Kinds of document that do not come in pairs: plain text is read line by line, catalogues hold both sides.
 _NOT_PAIRED = ("", "text", "po", "xliff")
 RELEASE = "ldc"
 FORMATS: tuple[str, ...] = (*_TWO_FILES, *_ONE_FILE, RELEASE)
@@ -123,7 +123,7 @@ read_pairs = partial(read_corpus, sentence_level=True)
 
 
 def read_source(path: str, *, format: str = "", on_bad: OnBad = raise_bad) -> Iterator[Document]:
-    """The source side alone, from a file or from standard input (`-`)."""
+    """Only the source side, from a file or from standard input (`-`)."""
     _check_format(format, _SOURCE_ALONE, path)
     reading = Reading(on_bad=on_bad, want=Want.SOURCE)
     with InputFile(path) as file:
@@ -131,7 +131,7 @@ def read_source(path: str, *, format: str = "", on_bad: OnBad = raise_bad) -> It
         if name not in _SOURCE_ALONE:
             formats = ", ".join(_SOURCE_ALONE)
             raise DocnmtError(
-                f"{path}: {name} cannot be used where only the source is read\n  Convert it to one of {formats}."
+                f"{path}: the format {name} cannot be read for its source alone\n  Convert it to one of {formats}."
             )
         documents = documents_of(_rows_of_file(file, name, reading))
         yield from _at_least_one((Document(document.id, document.source) for document in documents), path)
@@ -185,7 +185,7 @@ def _at_least_one(documents: Iterator[_T], name: str) -> Iterator[_T]:
 
 def _no_documents(name: str) -> DocnmtError:
     return DocnmtError(
-        f"{name}: no documents\n  The corpus is empty, or nothing in it could be used: see what was skipped."
+        f"{name}: no documents found\n  The corpus is empty, or nothing in it could be used: see what was skipped."
     )
 
 
@@ -216,10 +216,10 @@ def _open_sides(files: CorpusFiles, stack: ExitStack) -> list[InputFile]:
     if bool(files.path) == bool(files.source or files.target) or not all(paths):
         raise DocnmtError(
             f"a corpus needs one file or two, not {files}\n"
-            "  Name path (one file with both sides), or source and target (a file a side)."
+            "  Give path (one file with both sides), or source and target (one file per side)."
         )
     if files.document_ids and files.document_starts:
-        raise DocnmtError(f"{files}: both document_ids and document_starts\n  Name one of them.")
+        raise DocnmtError(f"{files}: both document_ids and document_starts are given\n  Give only one of them.")
     return [stack.enter_context(InputFile(path, files.encoding)) for path in paths]
 
 
@@ -229,12 +229,10 @@ def _format_of(files: CorpusFiles, sides: Sequence[InputFile]) -> str:
     if not name:
         name = _one_file_format(sides[0]) if files.path else _two_file_format(sides)
     if (name in _ONE_FILE) != bool(files.path):
-        needed = "path (one file with both sides)" if name in _ONE_FILE else "source and target (a file a side)"
-        raise DocnmtError(f"{files}: is {name}, which is read from {needed}\n  Name {needed}, or another format.")
+        needed = "path (one file with both sides)" if name in _ONE_FILE else "source and target (one file per side)"
+        raise DocnmtError(f"{files}: the format {name} needs {needed}\n  Give {needed}, or another format.")
     if (files.document_ids or files.document_starts) and name != "text":
-        raise DocnmtError(
-            f"{files}: document ids from another file go with plain text, not with {name}\n  Leave them out."
-        )
+        raise DocnmtError(f"{files}: a file of document ids goes with plain text, not with {name}\n  Leave it out.")
     return name
 
 
@@ -254,11 +252,11 @@ def _one_file_format(file: InputFile) -> str:
     tabs, bars = (sum(line.count(separator) == 2 for line in lines) for separator in ("\t", BARS))
     if not tabs and not bars:
         if lines and all(line.count("\t") == 1 for line in lines):
-            problem = "two columns where TSV has three: document id, source, target"
-            raise DocnmtError(f"{file.name}: {problem}\n  Add the document of each pair as its first column.")
+            problem = "there are two columns, but TSV has three: document id, source, target"
+            raise DocnmtError(f"{file.name}: {problem}\n  Add the document id of each pair as the first column.")
         raise DocnmtError(
-            f"{file.name}: cannot tell its format\n"
-            f"  Name the format, one of {', '.join(_ONE_FILE)}; or, for plain text, name source and target files."
+            f"{file.name}: its format is not recognised\n"
+            f"  Name the format, one of {', '.join(_ONE_FILE)}; for plain text, give a source and a target file."
         )
     return "tsv" if tabs >= bars else "bars"
 
@@ -273,8 +271,8 @@ def _two_file_format(files: Sequence[InputFile]) -> str:
     both = [_both_sides(head) for head in heads]
     if both[0] and both[0] == both[1]:  # otherwise lines with ids and tabs would be read as sentences
         raise DocnmtError(
-            f"{files[0].name} and {files[1].name}: are {both[0]}, which has both sides in one file\n"
-            "  Name one of them; or, if these are the two sides of a corpus, name the format: --format text."
+            f"{files[0].name} and {files[1].name}: both are {both[0]}, which has both sides in one file\n"
+            "  Give only one of them; or, if these are the two sides of a corpus, name the format: --format text."
         )
     return "lines" if all(SENTENCE_END in head for head in heads) else "text"
 
@@ -305,7 +303,7 @@ def scored_format(file: InputFile) -> str:
     """The format of references or translations."""
     name = source_format(file)
     lines = file.head().splitlines()
-    # One bad row does not turn a table into plain text, of which each row would be read as a translation.
+    # One bad row does not turn a table into plain text, where each row would be read as a translation.
     return "tsv" if name == "text" and 2 * sum("\t" in line for line in lines) > len(lines) else name
 
 

@@ -1,4 +1,4 @@
-"""Rows, which every reader yields: a sentence and its translations. Rows become documents; documents are written."""
+"""Rows, which every reader yields: a sentence and its translations. From rows to documents, and to files."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ SENTENCE_END = "</s>"  # inside a line that holds a whole document
 
 _REMEDIES = {
     "unequal sides": "Give each source sentence exactly one target sentence, in the same order.",
-    "empty side": "Give the sentence its translation, or remove the pair (empty both sides for a gap).",
+    "empty side": "Fill in the empty side, or remove the pair (for a gap, leave both sides empty).",
     "unknown document": "Give every sentence a document id, the same on both sides.",
-    "repeated document": "Sort the file so that a document's lines are together, or rename one of the two.",
+    "repeated document": "Sort the file so that a document's lines are together, or rename one of the two documents.",
     "bad columns": "Give every row the same columns, with one separator between them: document id, source, target.",
-    "bad JSON": 'Write one object a line: {"id": "...", "source": ["..."], "target": ["..."]}.',
+    "bad JSON": 'Write one object per line: {"id": "...", "source": ["..."], "target": ["..."]}.',
     "bad markup": "Correct the file at this place, or export it again.",
-    "entity declaration": "Remove it: only built-in entities are allowed, as others could fill the memory.",
+    "entity declaration": "Remove it: only built-in entities are allowed, since others could fill up the memory.",
     "no document boundaries": (
         "Put a blank line between documents, name document_ids or document_starts, or list the files under `sentences`."
     ),
@@ -46,8 +46,8 @@ class Row(NamedTuple):
 
     document: str
     line: int | None
-    source: str | None  # None where the file has translations alone
-    targets: tuple[str, ...]  # one; several references; none where the source alone is read
+    source: str | None  # None if the file has only translations
+    targets: tuple[str, ...]  # one; several references; none if only the source is read
 
 
 class Want(Enum):
@@ -188,7 +188,7 @@ def unique_documents(rows: Iterable[Row], file: str, reading: Reading) -> Iterat
             if fresh:
                 seen[key] = row.line
             else:
-                problem = f"this document was already read, from line {seen[key]}"
+                problem = f"a document with this id was already read, from line {seen[key]}"
                 reading.bad("repeated document", problem, file=file, document=current, line=row.line)
         if fresh:
             yield row
@@ -210,11 +210,11 @@ def documents_of(rows: Iterable[Row]) -> Iterator[ParallelDocument]:
         yield ParallelDocument(name, sources, tuple([row.targets[0] if row.targets else GAP for row in document]))
 
 
-# ---- Writing parallel documents: as a stream, and atomically, so that a file is either whole or not there ----
+# ---- Writing parallel documents: as a stream, and atomically, so that a file is either complete or absent ----
 
 
 def write_tsv(path: str, documents: Iterable[ParallelDocument]) -> None:
-    """`doc_id <TAB> source <TAB> target`, one pair a line; a gap has nothing on both sides."""
+    """`doc_id <TAB> source <TAB> target`, one pair per line; a gap is empty on both sides."""
     with _output(path) as file:
         for document in documents:
             _check(document, path, allow_tab=False)
@@ -223,7 +223,7 @@ def write_tsv(path: str, documents: Iterable[ParallelDocument]) -> None:
 
 
 def write_jsonl(path: str, documents: Iterable[ParallelDocument]) -> None:
-    """`{"id": ..., "source": [...], "target": [...]}`, one document a line; a gap is null on both sides."""
+    """`{"id": ..., "source": [...], "target": [...]}`, one document per line; a gap is null on both sides."""
     with _output(path) as file:
         for document in documents:
             _check(document, path, allow_tab=True)
@@ -242,7 +242,7 @@ def write_text(source_path: str, target_path: str, documents: Iterable[ParallelD
             if not document.source:
                 continue
             if len(document.filled) < len(document):
-                problem = "a gap, which plain text cannot have: a blank line ends a document"
+                problem = "the document has a gap, which plain text cannot express: a blank line ends a document"
                 raise BadInput("gap", problem, "Write TSV or JSON lines.", file=source_path, document=document.id)
             for file, sentences in ((source_file, document.source), (target_file, document.target)):
                 file.write((gap + "".join(f"{sentence}\n" for sentence in sentences)).encode())
@@ -255,7 +255,7 @@ def writer_for(path: str) -> Callable[[str, Iterable[ParallelDocument]], None]:
     for ending, write in ((".tsv", write_tsv), (".jsonl", write_jsonl)):
         if plain.endswith(ending):
             return write
-    raise DocnmtError(f"{path}: neither .tsv nor .jsonl\n  Name a file that ends in one of them (and .gz to pack it).")
+    raise DocnmtError(f"{path}: must end in .tsv or .jsonl\n  Choose such a name (add .gz to compress it).")
 
 
 def _check(document: ParallelDocument, path: str, *, allow_tab: bool) -> None:
@@ -265,12 +265,12 @@ def _check(document: ParallelDocument, path: str, *, allow_tab: bool) -> None:
         if flaw:
             raise BadInput(flaw.kind, f"{flaw.problem} of {text[:60]!r}", flaw.remedy, file=path, document=document.id)
         if "\t" in text and not allow_tab:
-            problem, remedy = f"a tab inside {text[:60]!r}", "Put a space in its place, or write JSON lines."
+            problem, remedy = f"a tab inside {text[:60]!r}", "Replace it with a space, or write JSON lines."
             raise BadInput("control character", problem, remedy, file=path, document=document.id)
     pairs = zip(document.source, document.target, strict=True)
     if not document.id.strip() or any(any(pair) and not all(map(str.strip, pair)) for pair in pairs):
         problem = "an empty sentence or document id"
-        remedy = "Empty both sides for a gap, leave the pair out, or give the document an id."
+        remedy = "For a gap, leave both sides empty; otherwise remove the pair, or give the document an id."
         raise BadInput("empty side", problem, remedy, file=path, document=document.id)
 
 
@@ -279,11 +279,11 @@ def _output(path: str) -> Iterator[IO[bytes]]:
     """A file to write to, compressed if its name ends in .gz."""
     folder = Path(path).parent
     if not folder.is_dir():
-        raise DocnmtError(f"{path}: there is no folder {folder}\n  Make the folder first.")
+        raise DocnmtError(f"{path}: the folder {folder} does not exist\n  Create it first.")
     with write_atomically(path, binary=True) as file:
         if not path.endswith(".gz"):
             yield file
             return
-        # No name and no time inside, so that the same documents give the same bytes.
+        # No name and no time inside, so that the same documents result in the same bytes.
         with gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as packed:
             yield cast(IO[bytes], packed)

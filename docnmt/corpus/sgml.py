@@ -13,7 +13,7 @@ from docnmt.base.lines import Flaw, InputFile, Line, find_flaw
 from docnmt.corpus.rows import Reading, Row, Side, Want, rows_of
 from docnmt.text.scripts import primary
 
-# ---- Tags, and the text of the elements asked for ----
+# ---- Tags, and the text of the requested elements ----
 
 # Tagged files are rarely well-formed (tags in any case, attributes without quotes, bare `&`, stray control characters),
 # so they are not given to an XML parser: a small tokenizer takes tags and text as they come. It expands no entities but
@@ -52,7 +52,7 @@ class Tag(NamedTuple):
 
 
 class TokenError(Exception):
-    """The markup cannot be followed any further."""
+    """The markup cannot be parsed any further."""
 
     def __init__(self, kind: str, problem: str, line: int):
         super().__init__(problem)
@@ -88,14 +88,14 @@ def tokens(file: InputFile) -> Iterator[Tag | str]:
             elif found["cdata"]:
                 yield found["cdata"].replace("&", "&amp;")
             elif found["entity"]:
-                raise TokenError("entity declaration", "an entity declaration", line)
+                raise TokenError("entity declaration", "the file declares an entity", line)
             elif found["name"]:
                 attributes = {name.lower(): a or b or c for name, a, b, c in _ATTRIBUTE.findall(found["rest"])}
                 yield Tag(found["name"].lower(), bool(found["closing"]), found["rest"].endswith("/"), attributes, line)
             line += found[0].count("\n")
         buffer = buffer[position:]
         if len(buffer) > MAX_TAG:
-            raise TokenError("long line", f"a tag of more than {MAX_TAG:,} characters", line)
+            raise TokenError("long line", f"a tag is longer than {MAX_TAG:,} characters", line)
     if buffer:
         raise TokenError("bad markup", "the file ends inside a tag", line)
 
@@ -117,11 +117,11 @@ def elements(
     aside: Container[str] = (),
     sgml: bool = False,
 ) -> Iterator[Tag | Text]:
-    """All tags of a file but those inside `texts`, which are elements that come whole, when they end.
+    """All tags of a file but those inside `texts`: elements that are yielded whole, when they end.
 
-    A tag of `ends` ends a text, too; if it had no end tag, then in SGML it is good all the same and elsewhere dropped.
-    What is in `codes` is no part of a text, and what is in elements `aside` is passed over. Where the markup cannot be
-    followed any further that is reported and reading ends.
+    A tag of `ends` ends a text, too; without an end tag of its own a text is kept in SGML and dropped elsewhere.
+    What is in `codes` is not part of a text, and what is in elements `aside` is skipped. If the markup cannot be
+    parsed any further, this is reported and reading ends.
     """
     text: Tag | None = None
     pieces: list[str] = []
@@ -129,7 +129,7 @@ def elements(
     try:
         for token in tokens(file):
             if isinstance(token, str):
-                # References make text at most ten times longer (&#x10FFFF;); past that it is too long whatever it says.
+                # References make text at most ten times longer (&#x10FFFF;); beyond that it is too long in any case.
                 if text and not inside_codes and not inside_aside and size <= 10 * reading.limit:
                     pieces.append(token)
                     size += len(token)
@@ -178,7 +178,7 @@ def _open_document(file: InputFile, tag: Tag, key: str, seen: set[str], reading:
     name = decode_references(tag.attributes.get(key) or tag.attributes.get("id", "")).strip()
     side = Side(file.name, name, tag.line)
     if not name or find_flaw(name, 1_000):
-        reading.bad("unknown document", f"a document without {key}", file=file.name, line=tag.line)
+        reading.bad("unknown document", f"this document has no {key}", file=file.name, line=tag.line)
     elif is_new(side, seen, reading):
         return side
     return None
@@ -187,7 +187,7 @@ def _open_document(file: InputFile, tag: Tag, key: str, seen: set[str], reading:
 def is_new(side: Side, seen: set[str], reading: Reading) -> bool:
     """Whether the id is new; if not, that is reported."""
     if side.id in seen:
-        side.bad("repeated document", "a second document with this id", reading)
+        side.bad("repeated document", "an earlier document has the same id", reading)
         return False
     seen.add(side.id)
     return True
@@ -246,7 +246,7 @@ def set_sides(file: InputFile, reading: Reading) -> Iterator[Side]:
 
 
 def read_sets(source: InputFile, target: InputFile, reading: Reading) -> Iterator[Row]:
-    """A file a side, such as a srcset and a refset."""
+    """One file per side, such as a srcset and a refset."""
     return _rows_by_id(set_sides(source, reading), set_sides(target, reading), reading)
 
 
@@ -267,13 +267,13 @@ def paired_by_id(sources: Iterable[Side], targets: Iterable[Side], reading: Read
                 yield waiting[0].pop(side.id), waiting[1].pop(side.id)
     for lonely, other in zip(waiting, ("target", "source"), strict=True):
         for side in lonely.values():
-            side.bad("unknown document", f"no such document on the {other} side", reading)
+            side.bad("unknown document", f"there is no such document on the {other} side", reading)
 
 
 def read_set_translations(file: InputFile, reading: Reading) -> Iterator[Row]:
     """All translations of each document, with its source if there is one: tstsets of translations, else refsets.
 
-    A file with a srcset alone is one of translations, too, under another name.
+    A file with only a srcset also holds translations, under another name.
     """
     versions: defaultdict[_Version, dict[str, Side]] = defaultdict(dict)
     for version, side in _versions(file, reading):
@@ -294,7 +294,7 @@ def read_set_translations(file: InputFile, reading: Reading) -> Iterator[Row]:
 
 
 def read_wmt_xml(file: InputFile, reading: Reading) -> Iterator[Row]:
-    """`<src>` with the first `<ref>` of each document; with all of its `<ref>` or `<hyp>` where these are wanted."""
+    """`<src>` with the first `<ref>` of each document; with all of its `<ref>` or `<hyp>` if these are wanted."""
     tag = "hyp" if reading.want is Want.TRANSLATIONS else "ref"
     for document, sides in _wmt_documents(file, reading):
         sources, targets = sides["src"][:1], sides[tag]
@@ -307,7 +307,7 @@ def read_wmt_xml(file: InputFile, reading: Reading) -> Iterator[Row]:
             yield from rows_of(sources[0] if sources else None, targets[:count], reading)
             continue
         language = reading.languages[missing != "src"]
-        document.bad("unequal sides", f"no <{missing}>" + (f" in {language}" if language else ""), reading)
+        document.bad("unequal sides", f"there is no <{missing}>" + (f" in {language}" if language else ""), reading)
 
 
 def _wmt_documents(file: InputFile, reading: Reading) -> Iterator[tuple[Side, dict[str, list[Side]]]]:

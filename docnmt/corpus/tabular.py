@@ -31,7 +31,7 @@ def _read_columns(file: InputFile, reading: Reading, separator: str) -> Iterator
         elif len(columns) not in allowed:
             if not line.strip():
                 continue
-            problem = f"{len(columns)} columns where there should be {' or '.join(map(str, allowed))}"
+            problem = f"{len(columns)} columns, but there should be {' or '.join(map(str, allowed))}"
             reading.bad("bad columns", problem, file=file.name, document=document, line=number)
         elif not document.strip():
             reading.bad("unknown document", "no document id", file=file.name, line=number)
@@ -71,17 +71,17 @@ def read_jsonl(file: InputFile, reading: Reading) -> Iterator[Row]:
         try:
             record = json.loads(line)
         except (ValueError, RecursionError) as error:
-            reading.bad("bad JSON", f"not JSON: {error}", file=file.name, line=number)
+            reading.bad("bad JSON", f"not valid JSON: {error}", file=file.name, line=number)
             continue
         if not isinstance(record, dict):
-            reading.bad("bad JSON", "a JSON value that is not an object", file=file.name, line=number)
+            reading.bad("bad JSON", "this line is not a JSON object", file=file.name, line=number)
             continue
         document = _document_id(record)
         if not document:
             reading.bad("unknown document", "no document id", file=file.name, line=number)
             continue
         if document == previous and any(isinstance(record.get(side), list) for side in ("source", "target")):
-            problem = f"this document was already read, from line {read_from}"
+            problem = f"a document with this id was already read, from line {read_from}"
             reading.bad("repeated document", problem, file=file.name, document=document, line=number)
             continue
         previous, read_from = document, number
@@ -89,7 +89,7 @@ def read_jsonl(file: InputFile, reading: Reading) -> Iterator[Row]:
         optional = "target" if reading.want is Want.SOURCE else "source" if reading.for_scoring else ""
         missing = [name for name, lines in sides.items() if lines is None and name != optional]
         if missing:
-            problem = f"no {missing[0]}: it must be a string or a list of strings"
+            problem = f"{missing[0]} must be a string or a list of strings"
             reading.bad("bad JSON", problem, file=file.name, document=document, line=number)
             continue
         if reading.want is Want.SOURCE:
@@ -103,7 +103,7 @@ def read_jsonl(file: InputFile, reading: Reading) -> Iterator[Row]:
 
 
 def _document_id(record: dict[str, object]) -> str:
-    # `id` comes last: next to a document id it identifies the sentence.
+    # `id` comes last: besides a document id it identifies the sentence.
     for key in ("document", "doc_id", "id"):
         value = record.get(key)
         if isinstance(value, str | int) and not isinstance(value, bool):

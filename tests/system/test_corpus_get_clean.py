@@ -139,14 +139,14 @@ def test_clean_takes_two_sides_and_says_what_it_cannot_do(tmp_path):
     done = command("corpus", "clean", *sides, "--sides", "-o", tmp_path / "o.tsv", "--languages", "fr-en")
     assert done.code == 0, done.err
     assert len(lines(tmp_path / "o.tsv")) == 6
-    fails(command("corpus", "clean", *sides, "--sides", "-o", tmp_path / "o.txt"), "neither .tsv nor .jsonl")
+    fails(command("corpus", "clean", *sides, "--sides", "-o", tmp_path / "o.txt"), "must end in .tsv or .jsonl")
     fails(
         command("corpus", "clean", *sides, "--sides", "-o", tmp_path / "o.tsv", "--report", tmp_path / "r.txt"),
         "neither .json nor .md",
     )
     fails(
         command("corpus", "clean", *sides, "--sides", "-o", tmp_path / "o.tsv", "--without", "all"),
-        "no filter is called",
+        "unknown filter",
     )
     before = (tmp_path / "o.tsv").read_bytes()
     fails(command("corpus", "clean", tmp_path / "o.tsv", "-o", tmp_path / "o.tsv"), "would be written over")

@@ -18,7 +18,7 @@ def test_a_recipe_is_held_against_the_paper(tmp_path):
     lines = {" ".join(line.replace("│", " ").split()) for line in said.lines}
     assert "documents documents 3 1,824 differs: -1,821 (-99.8%)" in lines
     assert "dev documents 8 8 as in the paper" in lines and "test documents 11 11 as in the paper" in lines
-    assert "docs/corpora.md says what" in said.out
+    assert "docs/corpora.md describes" in said.out
     assert json.loads((tmp_path / "found.json").read_text())["test"]["sentences"] == 22
     alone = command("corpus", "inspect", tmp_path / "dev.tsv", "--expect", "fr-en-dev")
     assert "as in the paper" in alone.out and "differs: -879" in alone.out

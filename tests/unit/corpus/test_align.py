@@ -159,7 +159,7 @@ def test_two_files_become_a_corpus(tmp_path, capsys):
     known = {one.capitalize(): other.capitalize() for chapter in made for one, other in chapter}
     assert sum(known.get(row[1]) == row[2] for row in rows) > 0.95 * len(known)
     assert all(row["taken"] for row in json.loads(figures.read_text()))
-    assert "Of 6 and 6 chapters 6 were taken" in capsys.readouterr().out.replace("\n", " ")
+    assert "Of 6 and 6 chapters, 6 are accepted" in capsys.readouterr().out.replace("\n", " ")
 
 
 @pytest.mark.skipif(not NOVELS.exists(), reason="needs the novels beside the repository: ../shared/data/discourse")

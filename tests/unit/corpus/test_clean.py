@@ -133,7 +133,7 @@ def test_languages_that_are_not_known_have_no_script():
 
 
 def test_unknown_filters_are_named():
-    with pytest.raises(DocnmtError, match=r"no filter is called 'nonsense'\n  There are: garbage, markup"):
+    with pytest.raises(DocnmtError, match=r"unknown filter 'nonsense'\n  Choose from garbage, markup"):
         Cleaner(without=["nonsense"])
 
 
@@ -151,7 +151,7 @@ def test_the_report_tells_all(tmp_path):
     text = report.markdown(cleaner)
     for name in cleaner.active:
         assert f"| {name} |" in text
-    assert f"{len(BAD) + 2} pairs in 1 documents came in, 2 (" in text
+    assert f"{len(BAD) + 2} pairs in 1 documents were read; 2 (" in text
 
 
 def test_several_corpora_are_read_as_one(tmp_path):

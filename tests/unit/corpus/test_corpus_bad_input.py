@@ -64,7 +64,7 @@ CASES = {
     "tsv no id": tsv("unknown document", " \tdeux\ttwo", ""),
     "tsv long": tsv("long line", f"a\t{LONG}\ttwo", "a", "more than 20,000 characters"),
     "tsv very long": tsv("long line", "a\t" + "é" * BLOCK + "\ttwo", "a"),
-    "tsv two columns": tsv("bad columns", "a\tdeux", "a", "2 columns where there should be 3"),
+    "tsv two columns": tsv("bad columns", "a\tdeux", "a", "2 columns, but there should be 3"),
     "tsv four columns": tsv("bad columns", "a\tdeux\ttwo\tzwei", "a", "4 columns"),
     "tsv repeated": Case(
         "repeated document",
@@ -395,7 +395,7 @@ def test_every_kind_is_tested() -> None:
 def test_a_table_without_documents_is_told_what_it_lacks(tmp_path: Path) -> None:
     path = tmp_path / "pairs.tsv"
     path.write_text("un\tone\ndeux\ttwo\n", encoding="utf-8")
-    with pytest.raises(DocnmtError, match=r"pairs.tsv: two columns where TSV has three.*\n  Add the document"):
+    with pytest.raises(DocnmtError, match=r"pairs.tsv: there are two columns, but TSV has three.*\n  Add the document"):
         list(read_corpus(CorpusFiles(str(path))))
 
 
@@ -537,7 +537,7 @@ def test_two_files_with_both_sides_each_are_no_sides(tmp_path: Path, format: str
     for name in ("a", "b"):
         (tmp_path / name).write_text(line * 3)
     files = CorpusFiles(source=str(tmp_path / "a"), target=str(tmp_path / "b"))
-    with pytest.raises(DocnmtError, match=rf"a and .*b: are {format}, which has both sides in one file\n  Name one"):
+    with pytest.raises(DocnmtError, match=rf"a and .*b: both are {format}, which has both sides"):
         list(read_corpus(files))
     as_text = CorpusFiles(source=files.source, target=files.target, format="text")
     assert len(next(read_corpus(as_text))) == 3

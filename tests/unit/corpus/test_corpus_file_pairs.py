@@ -146,7 +146,7 @@ def test_pages(suffix: str, sides: tuple[str, str], tmp_path: Path) -> None:
     ],
 )
 def test_segments_of_another_nature_are_refused(suffix: str, sides: tuple[str, str], tmp_path: Path) -> None:
-    with pytest.raises(DocnmtError, match=r"segments, as many in .* they differ at or before segment 3"):
+    with pytest.raises(DocnmtError, match=r"segments, the same number in .* they differ at or before segment 3"):
         read(pair(tmp_path, suffix, *sides))
 
 

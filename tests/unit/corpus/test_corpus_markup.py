@@ -172,7 +172,7 @@ def test_entity_declarations_are_refused(root: str, tmp_path: Path) -> None:
     path = str(tmp_path / "bomb")
     one_file = root in ("tmx", "dataset")
     files = CorpusFiles(path=path) if one_file else CorpusFiles(source=path, target=path)
-    with pytest.raises(BadInput, match="bomb, line 3: an entity declaration") as caught:
+    with pytest.raises(BadInput, match="bomb, line 3: the file declares an entity") as caught:
         list(read_corpus(files))
     assert caught.value.kind == "entity declaration"
     # Skipping goes on with nothing of the file.
@@ -190,7 +190,7 @@ def test_lines_are_counted_through_tags_and_comments(tmp_path: Path) -> None:
 
 def test_endless_tag_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x").write_text('<srcset><doc docid="' + "a" * 3_000_000)
-    with pytest.raises(BadInput, match="line 1: a tag of more than 1,048,576 characters"):
+    with pytest.raises(BadInput, match="line 1: a tag is longer than 1,048,576 characters"):
         list(read_source(str(tmp_path / "x")))
 
 
@@ -272,5 +272,5 @@ def test_of_several_sets_of_translations_each_document_has_its_first(tmp_path):
 
 def test_the_same_source_in_two_sets_is_one_too_many(tmp_path):
     (tmp_path / "src").write_text(blocks("srcset", ("a", "", "un"), ("a", "", "deux")))
-    with pytest.raises(BadInput, match="document a: a second document with this id"):
+    with pytest.raises(BadInput, match="document a: an earlier document has the same id"):
         list(read_source(str(tmp_path / "src")))

@@ -109,7 +109,7 @@ def test_one_empty_side_stays_an_error(tmp_path, text):
 
 
 def test_what_cannot_be_written_with_a_gap(tmp_path):
-    with pytest.raises(BadInput, match=r"a gap, which plain text cannot have.*\n  Write TSV or JSON lines"):
+    with pytest.raises(BadInput, match=r"a gap, which plain text cannot express.*\n  Write TSV or JSON lines"):
         write_text(str(tmp_path / "s"), str(tmp_path / "t"), DOCUMENTS)
     for source, target in (("", "one"), ("un", ""), (" ", "one"), (" ", " ")):
         with pytest.raises(BadInput, match="an empty sentence"):

@@ -364,15 +364,15 @@ MISFITS = {
     "a dataset without translations": (wmt(("src", SOURCES), ("ref", TARGETS)), r"document court: no <hyp>"),
     "a wrong number of columns": (
         "court\ta\tb\tc\n" + tsv(SAID),
-        r"line 1, document court: 4 columns where there should be 2 or 3",
+        r"line 1, document court: 4 columns, but there should be 2 or 3",
     ),
     "a row without its translation": (
         tsv(SOURCES, SAID).replace("\tHe puts his dress.", ""),
-        r"line 2, document court: 2 columns where there should be 3\n",
+        r"line 2, document court: 2 columns, but there should be 3\n",
     ),
     "a row with a source where the others have none": (
         tsv(SAID) + "market\ta\tb\n",
-        r"line 6, document market: 3 columns where there should be 2\n",
+        r"line 6, document market: 3 columns, but there should be 2\n",
     ),
     "no document id": (tsv(SAID) + "\tb\n", r"line 6: no document id"),
     "a document that comes again": (
