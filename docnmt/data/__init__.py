@@ -1,1 +1,1 @@
-"""From documents to batches: contexts in token ids, sub-words, the token store, packing."""
+"""From documents to batches: contexts in token ids, subwords, the token store, packing."""

@@ -23,10 +23,10 @@ from docnmt.document import context_positions
 
 
 class Examples:
-    """The sentence pairs of one or more token stores, numbered through, each with its context if there is a rule.
+    """The sentence pairs of one or more token stores, numbered consecutively, each with its context if there is a rule.
 
     `foreign`, a seed, gives each sentence the context of a sentence of another document: a control.
-    The rest is what focus.py describes.
+    The other options are described in focus.py.
     """
 
     def __init__(
@@ -90,8 +90,10 @@ class Examples:
 
     def _of_other_documents(self, seed: int) -> Ints:
         if len(np.unique(self.document_start)) < 2:
-            raise DocnmtError("shuffled contexts come from other documents\n  Give two documents or more.")
-        # A number below the count of all sentences elsewhere; the sentence's own document is jumped over.
+            raise DocnmtError(
+                "shuffled contexts come from other documents, but there is only one\n  Give two documents or more."
+            )
+        # A number below the count of all sentences elsewhere; the sentence's own document is skipped.
         sizes = self.document_end - self.document_start
         drawn = np.random.default_rng(seed).integers(len(self) - sizes)
         return drawn + sizes * (drawn >= self.document_start)
@@ -192,14 +194,14 @@ def epoch_batches(examples: Examples, budget: int, seed: int, epoch: int) -> lis
 
 @dataclass(frozen=True)
 class Position:
-    """A place in the endless stream of batches."""
+    """A position in the endless stream of batches."""
 
     epoch: int = 0
     index: int = 0
 
 
 class Stream:
-    """Batches without end, epoch after epoch, from any position on."""
+    """An endless stream of batches, epoch after epoch, from any position on."""
 
     def __init__(self, examples: Examples, budget: int, seed: int):
         self.examples, self.budget, self.seed = examples, budget, seed

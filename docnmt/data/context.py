@@ -1,6 +1,6 @@
 """What a system sees of the sentences around one, in token ids.
 
-Each kind of system has a rule: the neighbours joined in a row (`ContextRule`), each by itself
+Each kind of system has a rule: the neighbours joined into one sequence (`ContextRule`), each by itself
 (`HistoryRule`), with its translation (`MemoryRule`), or put before the sentence itself (a rule may
 change source and target, too).
 """
@@ -106,7 +106,7 @@ class ContextRule:
     def around(self, sentences: Sequence[Ids], position: int, translations: Sequence[Ids] = ()) -> Neighbours:
         """The neighbours of one sentence of a document; `translations` of at least the sentences before it.
 
-        Only a system that writes the sentences before once more can decode without them.
+        Only a system that translates the previous sentences again can decode without them.
         """
         places = visible_positions(sentences, position, self.spec)
         before = [i for i in places if i < position]
@@ -128,7 +128,9 @@ class HistoryRule(ContextRule):
 
     def __post_init__(self) -> None:
         if self.spec.following:
-            raise DocnmtError("this system reads sentences before, none after\n  Set the context's following to 0.")
+            raise DocnmtError(
+                "this system only reads sentences before the current one\n  Set the context's following to 0."
+            )
 
     def context(self, around: Neighbours) -> Context | None:
         kept: list[list[int]] = []

@@ -1,4 +1,4 @@
-"""Four ways to make step 2 look at the context: words that context decides count for more, or have
+"""Four ways to make step 2 look at the context: words that context decides count more, or have
 a loss within their class; words of the source are hidden; sentences are split, the first half as
 context of the second."""
 
@@ -23,7 +23,7 @@ from docnmt.data.subwords import Subwords
 
 
 class NamedWords:
-    """Whole words that a recipe names, in whatever case they are written and whatever pieces they are made of."""
+    """Whole words that a recipe names, in any case and made of any pieces."""
 
     def __init__(self, words: Sequence[str], subwords: Subwords):
         self.words = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, words))})(?!\w)", re.IGNORECASE)
@@ -34,7 +34,7 @@ class NamedWords:
         return self.words.search("".join(self.written[piece] for piece in sentence)) is not None
 
     def places(self, sentence: Sequence[int]) -> list[list[int]]:
-        """Where the pieces of each word stand, word by word."""
+        """Where the pieces of each word are, word by word."""
         written = [self.written[piece] for piece in sentence]
         ends = list(accumulate(map(len, written)))
         spans = [match.span() for match in self.words.finditer("".join(written))]
@@ -43,7 +43,7 @@ class NamedWords:
         ]
 
 
-# ---- Words that count for more than others while step 2 is trained ----
+# ---- Words that count more than others while step 2 is trained ----
 
 # Words that context decides, such as his and her, are a few in a hundred: they hardly move a loss
 # that counts all words alike.
@@ -52,7 +52,7 @@ class NamedWords:
 class Focus:
     """The pieces of the named words have a weight of their own; all others have 1.
 
-    `only`: sentences without such a word are in no batch, though they are in the contexts of others.
+    `only`: sentences without such a word are in no batch, only in the contexts of others.
     """
 
     def __init__(self, words: Sequence[str], weight: float, only: bool, target: Subwords):
@@ -73,8 +73,8 @@ class Focus:
 
 # ---- Choices between words of one class ----
 
-# Beside its loss over the whole vocabulary, a word of a class such as his, her and its has one over
-# its class alone: -log p(her) / (p(his) + p(her) + p(its)). Unlike a weight on these words it does
+# Besides its loss over the whole vocabulary, a word of a class such as his, her and its has one over
+# its class only: -log p(her) / (p(his) + p(her) + p(its)). Unlike a weight on these words it does
 # not teach the model to write more of them.
 
 BALANCED = 3.0  # balancing changes a word's weight by at most this factor
@@ -86,9 +86,9 @@ class Choices:
     those without an alternative in the same spelling.
 
     `counts`: how often each piece of the vocabulary occurs in the training text. If given, all
-    words of a class have the same weight in total: rare ones count for more, frequent ones for
-    less. In novels three possessives of four are *his*; without balance, *his* is a good answer
-    without a look at the context.
+    words of a class have the same weight in total: rare ones count more, frequent ones
+    less. In novels three of four possessives are *his*; without balance, *his* is a good answer
+    without looking at the context.
     """
 
     def __init__(
@@ -134,9 +134,9 @@ class Choices:
 
 # ---- Words of the source hidden at random ----
 
-# What hidden words tell has to be found in the context. Fernandes et al. (2021), "Measuring and
+# What a hidden word says has to be found in the context. Fernandes et al. (2021), "Measuring and
 # Increasing Context Usage in Context-Aware Machine Translation", hide any word of the current
-# sentence, none of its context. Ours can hide named words alone, all of a sentence together: where
+# sentence, none of its context. Ours can hide only named words, all in a sentence at once: where
 # il and elle are hidden, only the context tells he from she. Each piece of a hidden word becomes
 # the unknown word.
 
@@ -196,7 +196,7 @@ def _middle(sentence: Sequence[int], begins: Sequence[bool]) -> int:
     return min(places, key=lambda place: abs(2 * place - len(sentence)), default=0)
 
 
-# ---- Those that a recipe asks for ----
+# ---- Those that a recipe chooses ----
 
 
 class Lessons(NamedTuple):
@@ -217,7 +217,7 @@ class Lessons(NamedTuple):
         """`documents`: those of the training; `rule`: what the model sees of them."""
         if step.split_pairs and rule is not None and rule.spec.following:
             raise DocnmtError(
-                "document.split_pairs makes context before a sentence only, but this model also reads sentences after "
+                "document.split_pairs only makes context before a sentence, but this model also reads sentences after "
                 "it\n  Set context.following = 0, or leave split_pairs out."
             )
         counts = None

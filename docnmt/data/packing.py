@@ -18,7 +18,7 @@ from docnmt.data.context import Before, Context
 
 
 class Segments:
-    """Where the segments (sentences, contexts) of a packed row lie."""
+    """Where the segments (sentences, contexts) of a packed row are."""
 
     def __init__(self, lengths: Tensor):
         self.lengths = lengths  # [segments]
@@ -36,7 +36,7 @@ class Segments:
         return None if self.dense else self.mask[:, None, None, :]
 
     def pad(self, packed: Tensor) -> Tensor:
-        """[tokens, width] -> [segments, longest, width], zeros behind each segment's end."""
+        """[tokens, width] -> [segments, longest, width], zeros after each segment's end."""
         if not self.dense:
             packed = _Pad.apply(packed, self.index, self.count * self.longest)
         return packed.view(self.count, self.longest, -1)
@@ -81,7 +81,7 @@ class _Unpad(torch.autograd.Function):
 
 
 class Packed(NamedTuple):
-    """Token ids of many segments in one row, and where each segment lies."""
+    """Token ids of many segments in one row, and where each segment is."""
 
     tokens: Tensor  # [tokens]
     segments: Segments
@@ -106,7 +106,7 @@ class History(NamedTuple):
 
     @property
     def distances(self) -> Tensor:
-        """How many sentences lie between each segment and its sentence of the batch, [segments]"""
+        """How many sentences are between each segment and its sentence of the batch, [segments]"""
         ends = self.counts.cumsum(0).repeat_interleave(self.counts)
         return ends - 1 - torch.arange(len(ends), device=ends.device)
 
@@ -136,7 +136,7 @@ class History(NamedTuple):
         return found
 
 
-Contexts = Packed | History  # the paper's model reads the first kind, some of its rivals the second
+Contexts = Packed | History  # the paper's model reads the first kind, some other systems the second
 
 
 class Choice(NamedTuple):
@@ -156,7 +156,7 @@ class Batch:
     target_in: Packed  # y_0 = begin, y_1 ... y_{J-1}
     target_out: Tensor  # y_1 ... y_J = end, [target tokens]
     context: Contexts | None = None
-    counts: Tensor | None = None  # how often each target token counts in the loss, [target tokens]; None: once
+    counts: Tensor | None = None  # how many times each target token counts in the loss, [target tokens]; None: once
     choice: Choice | None = None
 
 

@@ -1,4 +1,4 @@
-"""`docnmt prepare`: sub-words and token stores for a recipe, made once and reused while nothing changes."""
+"""`docnmt prepare`: subwords and token stores for a recipe, made once and reused while nothing changes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def prepared_stores(recipe: Recipe) -> dict[str, TokenStore]:
     missing = [role for role in ROLES if not (folder / role).exists()]
     if missing:
         raise DocnmtError(
-            f"{folder / missing[0]}: nothing is prepared yet\n  Run docnmt prepare, train or tables first."
+            f"{folder / missing[0]}: the data is not prepared yet\n  Run docnmt prepare, train or tables first."
         )
     return {role: TokenStore(folder / role) for role in ROLES}
 
@@ -54,7 +54,7 @@ def prepare(recipe: Recipe, progress: Progress) -> Prepared:
         raise DocnmtError("the recipe names no training data\n  Set data.documents (or data.sentences).")
     on_bad = SkipBad() if recipe.data.skip_bad else raise_bad
     hashes = {role: _content_hash(recipe, role) for role in ROLES}
-    with owned(folder, wait=progress.say):  # a process that waited finds everything prepared
+    with owned(folder, wait=progress.say):  # a process that had to wait finds everything prepared
         folder.mkdir(exist_ok=True)
         remove_unfinished(folder)
         return _made(recipe, folder, hashes, on_bad, progress)
@@ -72,7 +72,7 @@ def _made(recipe: Recipe, folder: Path, hashes: dict[str, str], on_bad: OnBad, p
             stores[role] = store
             continue
         if isinstance(on_bad, SkipBad):
-            on_bad = SkipBad()  # counts of this corpus alone; sub-word training has read the same lines before
+            on_bad = SkipBad()  # counts only this corpus; subword training has read the same lines before
         documents = _read(recipe, role, on_bad)
         counted = progress.track(documents, f"encode {role}", unit="sentences", size=len)
         stores[role] = write_store(path, counted, source, target, os.cpu_count() or 1, key)
@@ -95,12 +95,12 @@ def _read(recipe: Recipe, role: str, on_bad: OnBad) -> Iterator[ParallelDocument
 def _subwords(
     recipe: Recipe, folder: Path, hashes: dict[str, str], on_bad: OnBad, progress: Progress
 ) -> tuple[Subwords, Subwords]:
-    """The two models: given in the recipe, made before, or trained now."""
+    """The two subword models: given in the recipe, made before, or trained now."""
     config = recipe.subwords
     given = [config.source_model, config.target_model or (config.source_model if config.shared else "")]
     if any(given):
         if not all(given):
-            raise DocnmtError("only one sub-word model is given\n  Set subwords.source_model and target_model both.")
+            raise DocnmtError("only one subword model is given\n  Set both subwords.source_model and target_model.")
         models = [Subwords.load(path) for path in given]
     else:
         key = _digest([hashes["documents"], hashes["sentences"], asdict(config), recipe.seed])
@@ -129,20 +129,20 @@ def _train_both(recipe: Recipe, paths: list[Path], on_bad: OnBad, progress: Prog
         else {p: (s,) for p, s in zip(paths, ("source", "target"), strict=True)}
     )
     for path, sides in sets.items():
-        model = train_subwords(partial(lines, sides, "sub-words"), config, recipe.seed)
+        model = train_subwords(partial(lines, sides, "subwords"), config, recipe.seed)
         model.save(path)
-        fewer = f", as the text has no {config.vocabulary:,}" if len(model) < config.vocabulary else ""
-        progress.say(f"sub-words ({' and '.join(sides)}): {len(model):,} pieces{fewer}")
+        fewer = f", as the text does not have {config.vocabulary:,}" if len(model) < config.vocabulary else ""
+        progress.say(f"subwords ({' and '.join(sides)}): {len(model):,} pieces{fewer}")
         if config.shared:
             model.save(paths[1])
 
 
 def _check_tokenised(sentences: Iterable[str], side: str) -> None:
-    """Whether final punctuation is a token of its own in most sentences."""
+    """Refuses text in which final punctuation is mostly not a token of its own."""
     ends = [sentence[-2:] for sentence in sentences if sentence[-1:] in ".?!,;:" and len(sentence) > 1]
     if sum(end[0].isalnum() for end in ends) > len(ends) / 2:
         raise DocnmtError(
-            f"subwords.tokenized: the {side} corpora are not tokenised: punctuation is attached to words\n"
+            f"subwords.tokenized = true, but the {side} corpora are not tokenised: punctuation is attached to words\n"
             "  Tokenise them, or set subwords.tokenized = false."
         )
 

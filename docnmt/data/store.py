@@ -1,10 +1,10 @@
-"""The token store: a corpus as token ids on disk, mapped into memory, never loaded whole.
+"""The token store: a corpus as token ids on disk, memory-mapped, never loaded as a whole.
 
 A store is a folder:
     source.tokens, target.tokens   token ids of all sentences, one after another (uint16; int32 for a large vocabulary)
     source.ends, target.ends       int64, where each sentence ends in .tokens
     documents.ends                 int64, how many sentences there are up to the end of each document
-    documents.ids                  each document's id on a line
+    documents.ids                  one document id per line
     store.json                     counts, token type, a hash of all that determined the content, and one of each file
 A gap is a sentence without tokens on either side; store.json counts gaps if there are any.
 """
@@ -41,7 +41,7 @@ class TokenStore:
             self.document_ends = self._map("documents.ends", np.dtype(np.int64), self.card["documents"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise DocnmtError(
-                f"{folder}: the prepared data in it is missing or damaged ({error!r})\n  Run docnmt prepare again."
+                f"{folder}: its prepared data is missing or damaged ({error!r})\n  Run docnmt prepare again."
             ) from None
 
     def _map(self, name: str, dtype: np.dtype, count: int) -> NDArray:
@@ -72,7 +72,7 @@ class TokenStore:
         return self.tokens[side][ends[index - 1] if index else 0 : ends[index]]
 
     def document_ids(self) -> list[str]:
-        # As bytes: read as text, a carriage return within an id would become a line end.
+        # As bytes: read as text, a carriage return within an id would become a line break.
         return (self.folder / "documents.ids").read_bytes().decode().split("\n")[:-1]
 
 
@@ -95,7 +95,7 @@ class StoreWriter:
             name: self.open.enter_context((folder / name).open("wb"))
             for name in (*names, "documents.ends", "documents.ids")
         }
-        # Entered last, so left first: the files are closed when no block is being written any more.
+        # Entered last, so left first: the files are closed once no block is being written.
         self.worker = self.open.enter_context(ThreadPoolExecutor(max_workers=1))
         self.waiting: dict[str, list[str]] = {side: [] for side in SIDES}
         self.encoding: Future[None] | None = None
@@ -128,7 +128,7 @@ class StoreWriter:
         self.waiting = {side: [] for side in SIDES}
 
     def _wait(self) -> None:
-        """Until the last block is written; its errors are raised here."""
+        """Waits until the last block is written; its errors are raised here."""
         if self.encoding is not None:
             self.encoding.result()
 
@@ -169,5 +169,5 @@ def open_store(folder: Path, key: str) -> TokenStore | None:
 
 
 def sentences_of(documents: Iterable[ParallelDocument], side: str) -> Iterator[str]:
-    """The sentences of one side, gaps left out."""
+    """The sentences of one side, without gaps."""
     return filter(None, chain.from_iterable(getattr(document, side) for document in documents))

@@ -1,4 +1,4 @@
-"""Sub-words: SentencePiece BPE, trained here or an existing model.
+"""Subwords: SentencePiece BPE, trained here or an existing model.
 
 Pieces have the ids of the SentencePiece model, or those of a vocabulary file beside it, as in
 models of other programs, where one vocabulary may serve two SentencePiece models.
@@ -36,13 +36,13 @@ def _processor(model: bytes, name: str) -> sentencepiece.SentencePieceProcessor:
 class Subwords:
     """One language's pieces."""
 
-    def __init__(self, model: bytes, name: str = "sub-word model"):
+    def __init__(self, model: bytes, name: str = "subword model"):
         self._processor = _processor(model, name)
         self.model = model
         self.eos = self._processor.eos_id()
         if self.eos < 0:
             raise DocnmtError(
-                f"{name}: has no end-of-sentence piece\n  Train it with eos_id, or let docnmt prepare train one."
+                f"{name}: has no end-of-sentence piece\n  Train it with eos_id, or let docnmt prepare train a model."
             )
         self.unk = self._processor.unk_id()
         # Marian's models have no begin mark: the end of one sentence begins the next.
@@ -55,7 +55,7 @@ class Subwords:
             model, vocabulary = regular_file(Path(path)).read_bytes(), Vocabulary.beside(Path(path))
         except OSError as error:
             raise DocnmtError(
-                f"{path}: cannot be read ({error.strerror or error})\n  Check subwords.*_model."
+                f"{path}: cannot be read ({error.strerror or error})\n  Check subwords.source_model and target_model."
             ) from None
         return Subwords(model, str(path)) if vocabulary is None else NamedSubwords(model, vocabulary, str(path))
 
@@ -65,11 +65,11 @@ class Subwords:
 
     @property
     def content(self) -> bytes:
-        """All that determines the ids of a text."""
+        """Everything that determines the ids of a text."""
         return self.model
 
     def ids(self, pieces: Iterable[str]) -> list[int]:
-        """Of the pieces that are in the vocabulary."""
+        """The ids of those pieces that are in the vocabulary."""
         found = ((piece, self._processor.piece_to_id(piece)) for piece in pieces)
         return [i for piece, i in found if self._processor.id_to_piece(i) == piece]
 
@@ -155,13 +155,15 @@ _MARKS = (END, UNKNOWN, PADDING, "<s>")
 class NamedSubwords(Subwords):
     """Pieces with the ids of a vocabulary file; a piece that is not in it is unknown."""
 
-    def __init__(self, model: bytes, vocabulary: Vocabulary, name: str = "sub-word model"):
+    def __init__(self, model: bytes, vocabulary: Vocabulary, name: str = "subword model"):
         self._processor = _processor(model, name)
         self.model, self.vocabulary = model, vocabulary
         self._ids = {piece: i for i, piece in enumerate(vocabulary.pieces)}
         for mark in (END, UNKNOWN):
             if mark not in self._ids:
-                raise DocnmtError(f"{name}: its vocabulary has no {mark}\n  Give the vocabulary of this model.")
+                raise DocnmtError(
+                    f"{name}: its vocabulary has no piece {mark}\n  Give the vocabulary that belongs to this model."
+                )
         self.eos, self.unk = self._ids[END], self._ids[UNKNOWN]
         # Marian's models have no begin mark; transformers begins a translation with padding.
         self.bos = self._ids.get(PADDING, self.eos)
@@ -247,18 +249,18 @@ def train_subwords(lines: Callable[[], Iterable[str]], config: SubwordConfig, se
     except RuntimeError as error:
         needed = _REQUIRED.search(str(error))
         remedy = "Lower subwords.vocabulary, or give more text."
-        if needed:  # characters, bytes and marks alone are more
+        if needed:  # characters, bytes and marks alone exceed it
             remedy = f"Raise subwords.vocabulary above {int(needed[1]):,}, or lower subwords.character_coverage."
-        raise DocnmtError(f"sub-words: SentencePiece could not train {size} pieces: {error}\n  {remedy}") from None
+        raise DocnmtError(f"subwords: SentencePiece could not train {size} pieces: {error}\n  {remedy}") from None
     return Subwords(model.getvalue())
 
 
 def _run_trainer(lines: Iterable[str], config: SubwordConfig, size: int, seed: int, model: io.BytesIO) -> None:
     # Options that are SentencePiece's defaults are not passed on: it would write them into the model.
     options: dict[str, Any] = {"normalization_rule_name": "nmt_nfkc_cf"} if config.lowercase else {}
-    if config.tokenized:  # else pieces also end between letters, digits and punctuation
+    if config.tokenized:  # otherwise pieces also end between letters, digits and punctuation
         options |= {"split_by_unicode_script": False, "split_by_number": False}
-    wrong: list[DocnmtError] = []  # of reading the lines, which the trainer would report as its own failure
+    wrong: list[DocnmtError] = []  # errors in reading the lines, which the trainer would report as its own
 
     def noted() -> Iterator[str]:
         try:
@@ -306,5 +308,5 @@ def _beside_merges(lines: Iterable[str], config: SubwordConfig, seed: int) -> in
         found = _REQUIRED.search(str(error))
         if found:
             return int(found[1])
-        raise DocnmtError(f"sub-words: SentencePiece could not be trained: {error}\n  Give more text.") from None
+        raise DocnmtError(f"subwords: SentencePiece could not be trained: {error}\n  Give more text.") from None
     return _FEWEST  # text without a character

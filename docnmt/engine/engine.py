@@ -1,4 +1,4 @@
-"""A trained model packed for inference on a CPU. Beam search uses it as it uses the model itself."""
+"""A trained model packed for inference on a CPU. Beam search uses it like the model itself."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from docnmt.model.transformer import DocumentTransformer
 
 
 class CompiledDecoder:
-    """All decoder layers as one call of the accelerator, where it has products for this processor."""
+    """All decoder layers as one call of the accelerator, if it has products for this processor."""
 
     def __init__(self, layers: Sequence[PackedDecoderLayer], accelerator: Accelerator):
         self.layers = layers  # they own what the structures point to
@@ -104,7 +104,7 @@ class Encoded(NamedTuple):
 
 
 class Engine:
-    """For the Transformer, alone or with the paper's context."""
+    """For the Transformer, with or without the paper's context."""
 
     ROWS = 128  # hypotheses of a batch: enough for fast products, few enough to stay in the processor's cache
 
@@ -133,7 +133,7 @@ class Engine:
             self.context_layers_in_encoder = len(in_encoder)
 
     def sentences(self, count: int, beam: int) -> int:
-        """The most in a batch, such that every thread gets some of `count`."""
+        """The largest number in a batch such that every thread gets some of `count`."""
         return max(1, min(self.ROWS // beam, math.ceil(count / torch.get_num_threads())))
 
     @property
@@ -194,7 +194,7 @@ class Engine:
         return self._attend(query, words, key, value, seen)
 
     def _attend(self, query: Tensor, words: Segments, key: Tensor, value: Tensor, seen: Segments) -> Tensor:
-        """The words of each sentence to all that they see, [words, width]"""
+        """Attention of each sentence's words to all that they see, [words, width]"""
         if self.accelerator is not None:
             return self.accelerator.attend_words(query, words.lengths, key, value, seen.lengths, self.heads)
         sides = ((query, words), (key, seen), (value, seen))
@@ -211,7 +211,7 @@ class Engine:
 
 
 class EngineState:
-    """The decoder's hypotheses in flight, as beam search asks for them."""
+    """The decoder's active hypotheses, as beam search needs them."""
 
     def __init__(self, engine: Engine, memory: Encoded, beam: int):
         self.engine, self.memory, self.beam, self.step = engine, memory, beam, 0
@@ -238,7 +238,7 @@ class EngineState:
             assert not isinstance(context, MaskedMemory)
             t = engine.compiled(t, self.so_far, source, context)
             if isinstance(softmax, FastMatrix):
-                # Many megabytes, which the system would otherwise allocate and free at every step.
+                # Many megabytes, which would otherwise be allocated and freed at every step.
                 self.room = t.new_empty(len(t), softmax.packed.outputs) if self.room is None else self.room[: len(t)]
                 return softmax(t, self.room)
             return softmax(t)

@@ -1,7 +1,7 @@
 """What the decoder attends to: keys and values of source and context, and of the words so far.
 
-There are two of each. With the accelerator keys and values lie still: each sentence has a slot, and
-when sentences leave or hypotheses change places, only small lists change. In torch alone all
+There are two of each. With the accelerator, keys and values do not move: each sentence has a slot, and
+when sentences leave or hypotheses change places, only small lists change. In pure torch all
 hypotheses of a sentence share a pool of words with a mask of what each of them sees.
 """
 
@@ -18,7 +18,7 @@ from docnmt.engine.native import Accelerator, Keys
 
 # ---- With the accelerator ----
 
-ROOM = 16  # words of each hypothesis that there is room for at first
+ROOM = 16  # initial capacity, in words of each hypothesis
 
 
 class SlottedMemory(NamedTuple):
@@ -91,7 +91,7 @@ class SlottedWords:
         self.places = self.places.unflatten(0, (-1, self.beam))[sentences].flatten(0, 1)
 
 
-# ---- In torch alone ----
+# ---- In pure torch ----
 
 STEPS = 8  # words of each hypothesis between two clearings
 
@@ -101,7 +101,7 @@ class MaskedMemory(NamedTuple):
 
     keys: Tensor  # [layers, sentences, heads, size, longest]: the other way round products with them are slower
     values: Tensor  # [layers, sentences, heads, longest, size]
-    hidden: Tensor | None  # [sentences, 1, 1, longest], -inf where there is no token; None where there is no padding
+    hidden: Tensor | None  # [sentences, 1, 1, longest], -inf where there is no token; None without padding
 
     @classmethod
     def of_projected(cls, projected: Tensor, segments: Segments, heads: int, size: int) -> MaskedMemory:
@@ -129,7 +129,7 @@ class MaskedMemory(NamedTuple):
 
 class MaskedWords:
     """As `SlottedWords`. Each hypothesis sees of its sentence's pool what its own words put there.
-    Words that no hypothesis sees any more are thrown out every few steps, and most are: hypotheses
+    Words that no hypothesis sees any more are removed every few steps, and most are: hypotheses
     of a sentence differ in their last words."""
 
     def __init__(self, layers: int, sentences: int, beam: int, heads: int, size: int):
@@ -167,11 +167,11 @@ class MaskedWords:
         self._rebuild(torch.arange(len(places)), places)
 
     def _rebuild(self, sentences: Tensor, places: Tensor) -> None:
-        """Of these sentences these places alone, [sentences, places], and room behind them."""
+        """Keeps only these places of these sentences, [sentences, places], with room after them."""
         layers, _, count, heads, room, size = self.states.shape
         filled = places.shape[1]
         places = F.pad(places, (0, STEPS * self.beam))
-        # A row for each place; what stands in the room does not matter.
+        # A row for each place; what is in the free room does not matter.
         begins = torch.arange(2 * layers)[:, None, None] * count + sentences[:, None]  # [2 layers, sentences, 1]
         begins = (begins * heads + torch.arange(heads)) * room  # [2 layers, sentences, heads]
         rows = (begins[..., None] + places[:, None]).flatten()
@@ -184,7 +184,7 @@ class MaskedWords:
 def _attend(query: Tensor, key: Tensor, value: Tensor, hidden: Tensor | None) -> Tensor:
     """query [sentences, n, heads, size]; key [sentences, heads, size, m]; value [sentences, heads,
     m, size]; hidden: added to the logits, fits [sentences, heads, n, m] -> [sentences x n, width].
-    The query carries its scale."""
+    The query is already scaled."""
     logits = query.transpose(1, 2) @ key
     if hidden is not None:
         logits += hidden

@@ -1,14 +1,14 @@
-"""The model's layers for inference, each made from the layer that was trained, on matrices that are packed once.
+"""The model's layers for inference, each made from the trained layer, with matrices that are packed once.
 
-What the paper computes with several matrices is computed with one where the inputs are the same:
+What the paper computes with several matrices is computed with one if the inputs are the same:
     query, key and value of the words;
     the context query with the gate's W_i;
     the context attention's output (W, b) with the gate's W_s folded through it: W_s SubLayer(H) = (W_s W) a + W_s b;
     keys and values of the source for all decoder layers, and of the context for all layers of both sides.
 A query's scale, 1 / sqrt(width / heads), is part of its matrix.
 
-Products are the accelerator's where it has them. In int8, weights and inputs have one scale a row, so that no row
-depends on those beside it; without the accelerator the same rounded weights are multiplied in float32.
+Products are the accelerator's if it has them. In int8, weights and inputs have one scale per row, so that no row
+depends on others; without the accelerator the same rounded weights are multiplied in float32.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from docnmt.model.context import ContextAttention, ContextEncoderLayer, Gate
 from docnmt.model.layers import ACTIVATIONS, CrossAttention, FeedForward, SelfAttention
 from docnmt.model.transformer import DecoderLayer, EncoderLayer
 
-# ---- Products with matrices that do not change any more ----
+# ---- Products with matrices that no longer change ----
 
 Matrix = Callable[[Tensor], Tensor]  # [rows, inputs] -> [rows, outputs]
 
@@ -53,7 +53,7 @@ class QuantizedRows:
             self.values, self.scales = self.fast.in_16_bits(self.values, self.scales)
 
     def matrix(self, bias: Tensor | None, activation: str = "", chosen: Tensor | None = None) -> Matrix:
-        """x -> x weight^T + bias, of all rows or of those chosen; the bias has as many."""
+        """x -> x weight^T + bias, for all rows or those chosen; the bias has the same number."""
         if self.fast is not None:
             return FastMatrix(self.fast, self.fast.pack(self.values, self.scales, bias, chosen), activation)
         rows = slice(None) if chosen is None else chosen
@@ -78,7 +78,7 @@ class TorchMatrix:
 
 
 class FastMatrix:
-    """The accelerator's."""
+    """The accelerator's matrix product."""
 
     def __init__(self, fast: Accelerator, packed: PackedMatrix, activation: str):
         self.fast, self.packed, self.activation = fast, packed, activation
@@ -122,13 +122,13 @@ class Softmax:
 
 class Listed(NamedTuple):
     """What each sentence of a batch may write. One product scores the words of all sentences, which
-    is faster than one for each; a sentence sees its own columns alone, so that its result does not
+    is faster than one for each; a sentence sees only its own columns, so that its result does not
     depend on the rest of the batch."""
 
     matrix: Matrix
     words: Tensor  # of each sentence, [sentences, most]
     columns: Tensor  # where the product has them
-    none: Tensor  # True behind a sentence's last word
+    none: Tensor  # True after a sentence's last word
 
     def __call__(self, t: Tensor) -> Tensor:
         """[rows, width] -> [rows, most]"""

@@ -20,12 +20,12 @@ from docnmt.base.errors import DocnmtError
 
 # Whole numbers from -127 to 127, and for each row a float32 scale. A row computes one output, or is
 # the embedding of one word. A scale has 17 significant bits and a number 7: their product has 24,
-# which float32 holds exactly. So a matrix that was dequantized is quantized to the same numbers and
+# which float32 holds exactly. So a dequantized matrix is quantized to the same numbers and
 # scales again.
 
 LARGEST = 127
 SCALE = ".scale"  # follows a matrix's name in a file
-_NOTHING = 1e-30  # a row with nothing larger becomes zeros: scales below would run out of bits
+_NOTHING = 1e-30  # a row with nothing larger becomes zeros: smaller scales would run out of bits
 
 
 def quantize(matrix: Tensor) -> tuple[Tensor, Tensor]:
@@ -45,7 +45,7 @@ def _to_17_bits(scales: Tensor) -> Tensor:
 
 
 def with_scales(weights: Mapping[str, Tensor], matrices: Collection[str]) -> dict[str, Tensor]:
-    """What a file holds: the named matrices in int8, each with its scales beside it, the others as they are."""
+    """The content of a file: the named matrices in int8, each with its scales, the others unchanged."""
     held = dict(weights)
     for name in matrices:
         held[name], held[name + SCALE] = quantize(weights[name])
@@ -58,7 +58,7 @@ def take_scales(held: dict[str, Tensor]) -> dict[str, Tensor]:
     for name in [name for name, tensor in held.items() if tensor.dtype == torch.int8]:
         rows, scale = held[name], held.pop(name + SCALE, None)
         if rows.ndim != 2 or scale is None or scale.dtype != torch.float32 or scale.shape != rows.shape[:1]:
-            raise DocnmtError(f"{name}: int8 rows without their scales\n  Copy the model folder again.")
+            raise DocnmtError(f"{name}: the scales of its int8 rows are missing\n  Copy the model folder again.")
         scales[name] = scale
     return scales
 
@@ -111,7 +111,7 @@ class PackedMatrix(NamedTuple):
     """A matrix in the order that products.h reads it."""
 
     panels: Tensor
-    scales: Tensor | None  # of int8 alone, as the sums of each output's weights
+    scales: Tensor | None  # only of int8, like the sums of each output's weights
     bias: Tensor
     sums: Tensor | None
     inputs: int
@@ -128,7 +128,7 @@ def at(tensor: Tensor | None) -> int | None:
 
 # ---- Calls of the C functions, with tensors ----
 
-LANES = 8  # numbers at a time: heads whose size is no multiple of it do without the accelerator
+LANES = 8  # numbers at a time: heads whose size is not a multiple cannot use the accelerator
 ACTIVATIONS = {"": 0, "relu": 1, "swish": 2}  # SET, SET_POSITIVE, SET_SWISH
 TYPES = (torch.float32, torch.int64, torch.int32, torch.int8, torch.uint8)
 MOST_OF_FOUR = 258  # weights of one sign: 127 times as much fits into sixteen bits
@@ -144,7 +144,7 @@ class Keys(NamedTuple):
     values: Tensor
     slots: Tensor  # of each sentence
     counts: Tensor  # of each sentence
-    places: Tensor | None = None  # [hypotheses, longest], which of them each sees; the first ones where None
+    places: Tensor | None = None  # [hypotheses, longest], which of them each sees; None: the first ones
 
     @property
     def structure(self) -> CMemory:
@@ -246,7 +246,7 @@ class Accelerator:
         return PackedMatrix(panels, scales, bias, sums, inputs, outputs)
 
     def product(self, by: PackedMatrix, x: Tensor, activation: str = "", out: Tensor | None = None) -> Tensor:
-        """[rows, inputs] -> [rows, outputs], put into `out` where that is given"""
+        """[rows, inputs] -> [rows, outputs], written into `out` if that is given"""
         x = x.contiguous()
         rows, out = len(x), x.new_empty(len(x), by.outputs) if out is None else out
         if out.shape != (rows, by.outputs) or not out.is_contiguous():
@@ -276,7 +276,7 @@ class Accelerator:
 
 
 def _as_c(value: Tensor | ctypes.Structure | ctypes.Array | int | None) -> object:
-    """What C is given is checked here: it would read and write anything."""
+    """Arguments of C functions are checked here: C would read and write anything."""
     if isinstance(value, Tensor):
         if value.dtype not in TYPES or value.device.type != "cpu" or value.stride(-1) != 1:
             raise TypeError(f"the accelerator cannot take {value.dtype} on {value.device}, strides {value.stride()}")
@@ -289,17 +289,17 @@ def _as_c(value: Tensor | ctypes.Structure | ctypes.Array | int | None) -> objec
 EXTENSION = "docnmt.engine._accelerator"
 AGAIN = "\n  Build it again: pip install -e . (or, in place, python setup.py build_ext --inplace)"
 MISSING = (
-    "docnmt is installed without its C extension: translation is slower, and int8 models are multiplied in float32\n"
-    "  Install GCC or Clang, then docnmt again: pip install --force-reinstall --no-deps . (docs/speed.md)"
+    "docnmt is installed without its C extension: translation is slower, and int8 models compute in float32\n"
+    "  Install GCC or Clang, then reinstall docnmt: pip install --force-reinstall --no-deps . (docs/speed.md)"
 )
 
 
 @functools.cache
 def accelerators() -> dict[str, Accelerator]:
-    """Those that this processor can run, by their levels, best first; none if the extension was not built."""
+    """The accelerators that this processor can run, by level, best first; none if the extension was not built."""
     found = importlib.util.find_spec(EXTENSION)
-    if found is not None and found.origin and not _is_whole(Path(found.origin)):  # the process would die of it
-        raise DocnmtError(f"{found.origin}: the C extension is cut short{AGAIN}")
+    if found is not None and found.origin and not _is_whole(Path(found.origin)):  # loading it would crash the process
+        raise DocnmtError(f"{found.origin}: the C extension is incomplete (the file is cut short){AGAIN}")
     try:
         module = importlib.import_module(EXTENSION)
     except ImportError:
@@ -313,7 +313,7 @@ def accelerators() -> dict[str, Accelerator]:
 
 
 def _is_whole(library: Path) -> bool:
-    """Whether it is as long as its header says; other systems than Linux look themselves."""
+    """Whether it is as long as its header says; systems other than Linux check this themselves."""
     with open(library, "rb") as file:
         header = file.read(64)
     if not header.startswith(b"\x7fELF\x02"):

@@ -1,4 +1,4 @@
-"""A vocabulary shortlist: the target pieces that a source sentence can need; the softmax computes no others."""
+"""A vocabulary shortlist: the target pieces that a source sentence may need; the softmax computes only these."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def runs(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.in
 
 
 def evenly(items: Iterable[T], most: int) -> tuple[list[T], int]:
-    """At most so many of the items, at equal distances, and how many there were."""
+    """At most this many of the items, evenly spaced, and how many there were."""
     kept: list[T] = []
     step = 1
     count = 0
@@ -133,7 +133,7 @@ class Lexicon:
     probability: Floats
 
     def best(self, count: int, without: NDArray) -> tuple[Ids, Ids]:
-        """Each source piece with its `count` most probable target pieces; those in `without` are left out first."""
+        """Each source piece with its `count` most probable target pieces, not counting those in `without`."""
         left = ~np.isin(self.target, without)
         source, target = self.source[left], self.target[left]
         order = np.lexsort((target, -self.probability[left], source))
@@ -224,7 +224,7 @@ class _Block:
 
 FILE = "shortlist.safetensors"
 FREQUENT = 500  # pieces that every sentence may use
-CANDIDATES = 20  # translations of a source piece beside them
+CANDIDATES = 20  # further translations of a source piece
 
 
 class Shortlist:
@@ -246,7 +246,7 @@ class Shortlist:
 
     @classmethod
     def read(cls, folder: Path, source: Subwords, target: Subwords) -> Shortlist | None:
-        """Of a model folder with these sub-words; None if it has none."""
+        """The shortlist of a model folder with these subwords; None if it has none."""
         path = folder / FILE
         if not path.exists():
             return None
@@ -258,7 +258,7 @@ class Shortlist:
             raise DocnmtError(f"{path}: damaged ({error})\n  Run docnmt shortlist again, or delete the file.") from None
         if key != subwords_key(folder):
             raise DocnmtError(
-                f"{path}: was made for other sub-words than the model's\n"
+                f"{path}: this shortlist was made for other subwords than the model's\n"
                 "  Run docnmt shortlist for this model, or delete the file."
             )
         if problem := _problem(always, lexicon, source, target):
@@ -267,19 +267,21 @@ class Shortlist:
 
 
 def _problem(always: NDArray, lexicon: NDArray, source: Subwords, target: Subwords) -> str:
-    """Why these tables are not a shortlist for these sub-words; empty if they are."""
+    """Why these tables are not a shortlist for these subwords; empty if they are."""
     if always.dtype != np.int32 or lexicon.dtype != np.int32 or (always.ndim, lexicon.ndim) != (1, 2):
         return f"tables of {always.dtype} {list(always.shape)} and {lexicon.dtype} {list(lexicon.shape)}"
     if len(lexicon) != len(source):
-        return f"{len(lexicon):,} source pieces, where the model has {len(source):,}"
+        return f"{len(lexicon):,} source pieces, but the model has {len(source):,}"
     for table in (always, lexicon):
         if table.size and not 0 <= table.min() <= table.max() < len(target):
-            return f"piece {table.min() if table.min() < 0 else table.max():,} of {len(target):,} target pieces"
-    return "" if target.eos in always else "sentences could not end: the end mark is missing"
+            return (
+                f"piece {table.min() if table.min() < 0 else table.max():,} is not one of {len(target):,} target pieces"
+            )
+    return "" if target.eos in always else "the end mark is missing, so sentences could not end"
 
 
 def subwords_key(folder: Path) -> str:
-    """A hash of a model folder's sub-words."""
+    """A hash of a model folder's subwords."""
     models = [folder / f"{side}.spm" for side in ("source", "target")]
     files = [path for model in models for path in (model, Vocabulary.path(model)) if path == model or path.exists()]
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
@@ -308,8 +310,8 @@ def make_shortlist(
 
 
 def _spelt(source: Subwords, target: Subwords) -> Iterator[list[int]]:
-    """For each source piece the target pieces that write the same: one if there is one, else the
-    longest that fit, in the end bytes."""
+    """For each source piece the target pieces that write the same text: one if there is one, else the
+    longest that fit, and finally bytes."""
     # Bytes come before letters in a vocabulary: if both write the same, the letter stays.
     ids = {text: piece for piece, text in enumerate(target.written()) if text}
     for text in source.written():
@@ -334,9 +336,11 @@ class Coverage:
 
 
 def coverage(shortlist: Shortlist, pairs: TrainingPairs) -> Coverage:
-    """In batches of sentences of about one length, as they are translated."""
+    """In batches of sentences of similar length, as in translation."""
     if not len(pairs.target.tokens):
-        raise DocnmtError("the corpus to try the shortlist on has no translations\n  Give one with sentence pairs.")
+        raise DocnmtError(
+            "the corpus for testing the shortlist has no translations\n  Give a corpus with sentence pairs."
+        )
     candidates = [shortlist.candidates(source) for source in pairs.source.sentences()]
     covered = sum(
         int(np.isin(target, own).sum()) for target, own in zip(pairs.target.sentences(), candidates, strict=True)

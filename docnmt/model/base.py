@@ -1,4 +1,4 @@
-"""What training, scoring and model folders ask of any translation model, and its loss (section 2.4 of the paper)."""
+"""What training, scoring and model folders need from any translation model, and its loss (section 2.4 of the paper)."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class SmoothedCrossEntropy(torch.autograd.Function):
     """(states [tokens, width], weight [vocabulary, width], bias [vocabulary] or None, targets
     [tokens], smoothing, counts [tokens] or None) -> loss, log-probabilities.
 
-    loss is the smoothed cross-entropy summed over tokens, each as often as `counts` says (None:
-    once); log-probabilities [tokens] are the targets' own, for the record (no derivative).
+    loss is the smoothed cross-entropy summed over tokens, each as many times as `counts` says (None:
+    once); log-probabilities [tokens] are those of the targets, for reporting (no derivative).
     """
 
     @staticmethod
@@ -49,7 +49,7 @@ class SmoothedCrossEntropy(torch.autograd.Function):
         loss = states.new_zeros((), dtype=torch.float32)
         log_probabilities = states.new_empty(len(targets), dtype=torch.float32)
         states_gradient = torch.empty_like(states) if need_states else None
-        # Sums over slices, so in full precision whatever the products' type.
+        # Sums over slices, so in full precision regardless of the products' type.
         weight_gradient = torch.zeros_like(weight, dtype=torch.float32) if need_weight else None
         bias_gradient = torch.zeros_like(bias, dtype=torch.float32) if bias is not None and need_bias else None
         step = max(1, (SLICE if states.device.type == "cpu" else 8 * SLICE) // vocabulary)
@@ -128,7 +128,7 @@ def choice_loss(states: Tensor, weight: Tensor, choice: Choice, bias: Tensor | N
     return -(choice.weights * log_p).sum()
 
 
-# ---- What training, scoring and model folders ask of any translation model ----
+# ---- What training, scoring and model folders need from any translation model ----
 
 
 class TranslationModel(nn.Module):
@@ -143,7 +143,7 @@ class TranslationModel(nn.Module):
         self.model_config, self.context_config = model, context
 
     def encode(self, source: Packed, context: Contexts | None = None) -> Any:
-        """What the decoder needs of the source and its context; without one, as in the sentence-level base."""
+        """What the decoder needs from the source and its context; without a context, as in the sentence-level base."""
         raise NotImplementedError
 
     def decode(self, target_in: Packed, memory: Any) -> Any:
@@ -168,7 +168,7 @@ class TranslationModel(nn.Module):
             self.softmax.weight = self.target_embedding.weight
 
     def loss(self, batch: Batch, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
-        """The smoothed cross-entropy summed over tokens, each as often as it counts, plus that of
+        """The smoothed cross-entropy summed over tokens, each as many times as it counts, plus that of
         choices; and the log-probability of each target token."""
         states, weight, bias = self(batch), self.softmax.weight, self.softmax.bias
         loss, log_p = smoothed_cross_entropy(states, weight, batch.target_out, smoothing, batch.counts, bias)
@@ -176,8 +176,8 @@ class TranslationModel(nn.Module):
 
     def alignment(self, batch: Batch) -> Tensor:
         """How much each target piece attends to each source piece, [sentences, longest target,
-        longest source], the end marks' last; beyond a sentence's own lengths it means nothing.
-        Empty where it cannot be told."""
+        longest source], the end marks' last; beyond a sentence's own lengths values are meaningless.
+        Empty if the model cannot tell."""
         return torch.zeros(len(batch.source.segments.lengths), 0, 0)
 
     # ---- theta = theta_s + theta_d ----
@@ -203,8 +203,8 @@ class TranslationModel(nn.Module):
         for name, value in weights.items():
             if name not in own or own[name].shape != value.shape:
                 raise DocnmtError(
-                    f"the weights do not fit the model: {name} has shape {tuple(value.shape)}\n"
-                    "  Use weights and settings of the same model."
+                    f"the weights do not fit the model: the shape of {name} is {tuple(value.shape)}\n"
+                    "  Use the weights and the settings of the same model."
                 )
             own[name].copy_(value)
         return [name for name in own if name not in weights]
@@ -214,7 +214,7 @@ class TranslationModel(nn.Module):
 
 
 class State(Protocol):
-    """What beam search asks of a decoder: `sentences` x `beam` hypotheses in flight, row r of sentence r // beam."""
+    """What beam search needs from a decoder: `sentences` x `beam` active hypotheses, row r of sentence r // beam."""
 
     @property
     def words(self) -> Tensor | None:

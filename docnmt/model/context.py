@@ -5,7 +5,7 @@ The paper's symbols:
     B^(n)   encoder state after self-attention      D^(n)   the same after context attention
     E^(n)   decoder state after self-attention      F^(n)   the same after context attention
     H       input of a sub-layer                    lambda  the gate, for each position and dimension
-Every parameter made here belongs to theta_d (section 2.4), and its name says so: it lies under a module whose name
+Every parameter made here belongs to theta_d (section 2.4), and its name says so: it is under a module whose name
 starts with "context" (see `is_document_parameter`).
 """
 
@@ -46,7 +46,7 @@ class ContextEncoderLayer(nn.Module):
 class ContextEncoder(nn.Module):
     """X_c -> C^(N_c), with C^(0) = X_c."""
 
-    layers: list[ContextEncoderLayer]  # a module list, named here by what it holds
+    layers: list[ContextEncoderLayer]  # a module list, typed by what it holds
 
     def __init__(self, layers: int, width: int, filter_width: int, heads: int, dropout: float):
         super().__init__()
@@ -103,7 +103,7 @@ class EncodedSentences(nn.Module):
 
     def forward(self, states: Tensor, history: History) -> tuple[Tensor, Segments]:
         """S^(N_s) of all sentences before -> C, [context tokens, width], those of one sentence in one segment"""
-        distances = history.distances.clamp(max=len(self.distance) - 1)  # farther than in training: as the farthest
+        distances = history.distances.clamp(max=len(self.distance) - 1)  # farther than in training: like the farthest
         lengths = history.source.segments.lengths
         return states + self.distance[distances.repeat_interleave(lengths)], history.joined
 
@@ -136,7 +136,7 @@ class ContextAttention(nn.Module):
 class Gate(nn.Module):
     """lambda = sigmoid(W_i H + W_s SubLayer(H)), for each position and dimension.
 
-    Without a bias, as in the paper, it begins half open. `opening`, the share 1 - lambda of the
+    Without a bias, as in the paper, it starts half open. `opening`, the share 1 - lambda of the
     context that is let in at first, is set by a bias, which is then learnt.
     """
 

@@ -98,7 +98,7 @@ class SelfAttention(nn.Module):
     def forward(self, x: Tensor, segments: Segments) -> Tensor:
         parts = segments.pad(self.query_key_value(x)).chunk(3, dim=-1)  # 3 x [segments, longest, width]
         query, key, value = (split_heads(part, self.heads) for part in parts)
-        # Padding stands behind the last token, so the causal mask hides it already.
+        # Padding comes after the last token, so the causal mask already hides it.
         mask = None if self.causal else segments.attention_mask
         heads = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, is_causal=self.causal)
         return self.output(segments.unpad(join_heads(heads)))
@@ -161,7 +161,7 @@ class FeedForward(nn.Module):
 
 
 class Dropout(nn.Module):
-    """Dropout from 16 random bits an element. torch's own draws a number for each, several times slower on a CPU."""
+    """Dropout from 16 random bits per element. torch's own draws a number for each, several times slower on a CPU."""
 
     def __init__(self, rate: float):
         super().__init__()

@@ -32,7 +32,7 @@ class Annotations(NamedTuple):
 
     states: Tensor  # h, [sentences, longest, 2 width]
     keys: Tensor  # U_a h, [sentences, longest, width]
-    mask: Tensor  # [sentences, 1, longest], True where a token stands
+    mask: Tensor  # [sentences, 1, longest], True where there is a token
     start: Tensor  # s_0, [sentences, width]
     remembered: Any = None  # what a system keeps of the sentences before
 

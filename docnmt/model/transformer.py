@@ -3,7 +3,7 @@
 One class. Without a context the added modules are skipped and what remains *is* the sentence model:
 P(y | x; theta_s) is a special case of P(y | X_<k, x; theta_s, theta_d).
 
-The paper's symbols, beside those of context.py:
+The paper's symbols, in addition to those of context.py:
     X       embedded words of the source sentence   S^(n)   encoder state after layer n, S^(0) = X
     Y       embedded words of the target so far     T^(n)   decoder state after layer n, T^(0) = Y
     G^(n)   decoder state after source attention    W_o     the softmax layer
@@ -115,7 +115,7 @@ class DecoderLayer(nn.Module):
 
 
 class DocumentTransformer(TranslationModel):
-    encoder: list[EncoderLayer]  # module lists, named here by what they hold
+    encoder: list[EncoderLayer]  # module lists, typed by what they hold
     decoder: list[DecoderLayer]
 
     def __init__(self, model: ModelConfig, context: ContextConfig, source_vocabulary: int, target_vocabulary: int):
@@ -199,7 +199,7 @@ class DocumentTransformer(TranslationModel):
         return decoded if memory.remembered is None else self.recall(decoded, target_in.segments, memory.remembered)
 
     def recall(self, decoded: Decoded, segments: Segments, remembered: Any) -> Decoded:
-        """The place for systems that bring what they remember into the decoder's top layer."""
+        """A hook for systems that bring what they remember into the decoder's top layer."""
         return decoded
 
     def forward(self, batch: Batch) -> Tensor:
@@ -207,7 +207,7 @@ class DocumentTransformer(TranslationModel):
         return self.decode(batch.target_in, self.encode(batch.source, batch.context)).states
 
     def alignment(self, batch: Batch) -> Tensor:
-        # Of the layers those near the top know it best, last but one of six (Garg et al., 2019);
+        # The layers near the top know it best, the last but one of six (Garg et al., 2019);
         # of two or three the last one.
         layer = self.decoder[-(-5 * len(self.decoder) // 6) - 1]
         seen: list[Tensor] = []
@@ -227,7 +227,7 @@ class DocumentTransformer(TranslationModel):
 
 
 class Attended(NamedTuple):
-    """Keys and values of a memory for one layer, one row a sentence."""
+    """Keys and values of a memory for one layer, one row per sentence."""
 
     key: Tensor  # [sentences, heads, longest, width / heads]
     value: Tensor
@@ -290,7 +290,7 @@ class DecoderState:
         return attention.output(join_heads(heads)[:, 0])
 
     def _attend(self, attention: CrossAttention, x: Tensor, memory: Attended) -> Tensor:
-        # The hypotheses of a sentence stand side by side as if they were positions of one query.
+        # The hypotheses of a sentence are side by side as if they were positions of one query.
         query = split_heads(attention.query(x).unflatten(0, (-1, self.beam)), attention.heads)
         heads = F.scaled_dot_product_attention(query, memory.key, memory.value, attn_mask=memory.mask)
         return attention.output(join_heads(heads).flatten(0, 1))

@@ -1,8 +1,8 @@
-"""The systems that a recipe can choose from, by `model.kind` and `context.kind`: the paper's and its rivals.
+"""The systems that a recipe can choose, by `model.kind` and `context.kind`: the paper's and those it is compared with.
 
 A system is a module with a `SYSTEM` in it (see interface.py) and one line here; another name in the
-module follows a colon. Nothing is imported before a recipe asks for it, so that reading a recipe
-stays quick.
+module follows a colon. Nothing is imported before a recipe needs it, so that reading a recipe
+stays fast.
 """
 
 from __future__ import annotations

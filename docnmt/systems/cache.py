@@ -12,7 +12,7 @@ At step t
 
 Zhang et al. do not describe their port to the Transformer in detail. Ours: s_t is the decoder's top
 state, c_t what its top layer found in the source, both networks have one hidden layer of the
-model's width (tanh), words are sub-word pieces, stop words are the frequent ones (`stop_words`
+model's width (tanh), words are subword pieces, stop words are the frequent ones (`stop_words`
 below), unless the recipe lists them. The original's score is the network alone. With log p_nmt,
 p_cache is at first what the base itself thinks of the words of the cache; without it the gate has
 closed before the network has learned which of them fit.
@@ -137,7 +137,7 @@ class CacheModel(TranslationModel):
 
         total, found = memory.remembered.keys.new_zeros((), dtype=torch.float32), []
         for places in self._slices(len(sentences), memory.remembered):
-            # What a slice computes is made again for its derivative instead of being kept.
+            # What a slice computes is recomputed for its derivative instead of being kept.
             sliced = [row[places] for row in rows]
             loss, log_p = checkpoint(part, *sliced, use_reentrant=False, preserve_rng_state=False)
             total = total + loss
@@ -181,7 +181,7 @@ def stop_words(context: ContextConfig, documents: TokenStore, target: Subwords) 
     """What the dynamic cache does not remember, [vocabulary]: pieces without a letter or digit, and
     those that the recipe lists, or else those at least as frequent as it says."""
     texts = [text.decode("utf-8", "replace").strip().casefold() for text in target.written()]
-    # A byte that is no character by itself may be part of a letter.
+    # A byte that is not a character by itself may be part of a letter.
     found = torch.tensor([not any(c.isalnum() or c == "\ufffd" for c in text) for text in texts])
     if context.stop_words:
         listed = {word.casefold() for word in context.stop_words}

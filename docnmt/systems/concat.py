@@ -42,9 +42,7 @@ class ToOne(ContextRule):
 
     def __post_init__(self) -> None:
         if self.spec.following:
-            raise DocnmtError(
-                "concat puts sentences before the current one, none after it\n  Set the context's following to 0."
-            )
+            raise DocnmtError("concat only uses sentences before the current one\n  Set the context's following to 0.")
 
     def context(self, around: Neighbours) -> Context | None:
         return None
@@ -72,8 +70,8 @@ class ToTwo(ToOne):
         super().__post_init__()
         if self.target_bos == self.target_eos:
             raise DocnmtError(
-                "context.translate_previous: the target's sub-words have no begin mark to write between sentences\n"
-                "  Set it to false, or let docnmt prepare train the sub-words."
+                "context.translate_previous: the target's subwords have no begin mark to write between sentences\n"
+                "  Set it to false, or let docnmt prepare train the subwords."
             )
 
     def target(self, sentence: Ids, around: Neighbours) -> Ids:
@@ -116,7 +114,7 @@ class PrefixTransformer(DocumentTransformer):
     def embed(self, embedding: Embedding, packed: Packed, dropout: Dropout | None = None) -> Tensor:
         if embedding is not self.source_embedding:
             return super().embed(embedding, packed, dropout)
-        prefixed = packed.tokens < 0  # maybe none; the second table still takes part, so that it has a gradient
+        prefixed = packed.tokens < 0  # maybe none; the second table still takes part so that it has a gradient
         pieces, segments = torch.where(prefixed, ~packed.tokens, packed.tokens), packed.segments
         tables = (table(pieces, segments.positions, segments.longest) for table in (self.context_embedding, embedding))
         return (dropout or self.dropout)(torch.where(prefixed[:, None], *tables))
@@ -124,7 +122,7 @@ class PrefixTransformer(DocumentTransformer):
 
 @torch.no_grad()
 def learn(model: DocumentTransformer, documents: TokenStore, target: Subwords) -> None:
-    """A word with the prefix means at first what it means without."""
+    """At first a word with the prefix means the same as without."""
     if isinstance(model, PrefixTransformer):
         model.context_embedding.weight.copy_(model.source_embedding.weight)
 
@@ -139,7 +137,7 @@ def rule(context: ContextConfig) -> type[ToOne]:
         return ToTwo if context.translate_previous else ToOne
     if context.translate_previous:
         raise DocnmtError(
-            'context.mark = "prefix" marks words of the source alone; context.translate_previous needs a break\n'
+            'context.mark = "prefix" marks only words of the source; context.translate_previous needs a break\n'
             '  Set context.mark = "break", or context.translate_previous = false.'
         )
     return Prefixed

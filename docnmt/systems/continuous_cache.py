@@ -1,12 +1,12 @@
 """Tu et al. (2018), "Learning to Remember Translation History with a Continuous Cache", on the Transformer.
 
 A slot i of the cache has a key c_i, a value s_i and a word y_i: s_i is the decoder's state at y_i,
-c_i what it had found in the source. At step t of the sentence in hand
+c_i what it had found in the source. At step t of the current sentence
 
     w        = softmax over i of c_t . c_i
     m_t      = sum_i w_i s_i
     lambda   = sigmoid(U s_t + V c_t + W m_t + b)       for each position and dimension
-    s~_t     = (1 - lambda) s_t + lambda m_t            goes into the softmax in the place of s_t
+    s~_t     = (1 - lambda) s_t + lambda m_t            goes into the softmax in place of s_t
 
 After each sentence its words go into the cache: a word that has a slot is averaged into it, (old +
 new) / 2; another takes a free slot, or that of the word written longest ago. Here the cache is
@@ -104,7 +104,7 @@ class ContinuousCacheTransformer(DocumentTransformer):
         return s + s.norm(dim=-1, keepdim=True) * F.normalize(self.softmax.weight[words], dim=-1).to(s.dtype)
 
     def recall(self, decoded: Decoded, segments: Segments, remembered: Slots) -> Decoded:
-        """s~_t in the place of s_t"""
+        """s~_t in place of s_t"""
         s, c = (segments.pad(x) for x in decoded)  # [sentences, positions, width]
         filled = (remembered.words >= 0)[:, None, :]  # [sentences, 1, slots]
         scores = torch.bmm(c, remembered.keys.transpose(1, 2)).float()

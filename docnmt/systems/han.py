@@ -48,7 +48,7 @@ class Past(NamedTuple):
         return self.groups.index // self.groups.longest
 
     def of(self, sentences: Tensor) -> Past:
-        """Those of these sentences of the batch alone."""
+        """Only those of these sentences of the batch."""
         counts = self.groups.lengths
         numbers = torch.arange(len(self.key), device=counts.device).split(counts.tolist())
         rows = torch.cat([numbers[sentence] for sentence in sentences.tolist()])

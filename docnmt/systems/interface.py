@@ -1,4 +1,4 @@
-"""What a system is; and the paper's, which docnmt/model tells."""
+"""What a system is; and the paper's own, which is in docnmt/model."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 class System:
     """A model made from a recipe's settings, what it sees of a document, and how it decodes word by word.
 
-    The parameters that step 2 adds lie under modules whose names start with "context"; the rest is
+    The parameters that step 2 adds are under modules whose names start with "context"; the rest is
     the base. Without a context the model is its sentence-level base.
     """
 
     model: Callable[[ModelConfig, ContextConfig, int, int], TranslationModel]  # the last two: sizes of vocabularies
     rule: Callable[[ContextConfig], type[ContextRule]] = lambda _: ContextRule  # what it sees: `Batch.context`
     state: Callable[[Any, Any, int], State] = DecoderState  # of the model, what it encoded, and the beam
-    # What the model takes from the training documents and the target's pieces before step 2; the same each time.
+    # What the model learns from the training documents and the target's pieces before step 2; deterministic.
     learn: Callable[[Any, TokenStore, Subwords], None] | None = None
 
 

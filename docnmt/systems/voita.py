@@ -9,7 +9,7 @@ which of the two they encode. In the source encoder's last layer
     g = sigmoid(W [a; b] + b_0)             for each position and dimension
     g a + (1 - g) b                         takes the place of a
 
-and everything after it, the decoder included, stays what it was.
+and everything after it, including the decoder, is unchanged.
 
 Ours: the special token's embedding belongs to theta_d. The authors train the whole model; a frozen
 base has never read this token and could not learn what it means.

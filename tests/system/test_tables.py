@@ -242,7 +242,7 @@ def test_what_training_made_is_taken_over_both_steps_and_the_other_way_round(toy
 
 
 def test_step_1_on_the_documents_alone_is_as_if_there_were_nothing_else(toy, done, tmp_path):
-    """The same sub-words given, as they would be others."""
+    """The same subwords given, as they would be others."""
     spm = done.output / "sentence" / "model"
     settings = ("data.sentences=[]", *(f"subwords.{side}_model={spm / side}.spm" for side in ("source", "target")))
     chosen = [f"output={json.dumps(str(tmp_path))}", *settings]
@@ -418,7 +418,7 @@ def test_seeds_give_mean_and_deviation(toy, done, tmp_path):
         for column in ("Dev", "Test"):
             assert re.fullmatch(r"\d+\.\d\d ± \d+\.\d\d", row[column])
     assert any("2 seeds" in note for note in table["notes"])
-    # One seed is the recipe's own, the other trains everything anew, with the same sub-words.
+    # One seed is the recipe's own, the other trains everything anew, with the same subwords.
     (other,) = (output / "runs").glob("sentence-????????????")
     assert not same_bits(weights(other, "sentence"), weights(output, "sentence"))
     for side in ("source", "target"):

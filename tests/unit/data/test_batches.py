@@ -236,5 +236,7 @@ def test_one_batch_at_a_time_equals_many_at_once(stores):
 
 
 def test_a_history_has_nothing_after_the_sentence():
-    with pytest.raises(DocnmtError, match="none after\\n  Set the context's following to 0"):
+    with pytest.raises(
+        DocnmtError, match="only reads sentences before the current one\\n  Set the context's following to 0"
+    ):
         HistoryRule(ContextSpec(1, 1), 256, BOS, EOS)

@@ -72,7 +72,7 @@ def test_a_list_that_sentencepiece_leaves_beside_its_models_is_none_of_ours(tmp_
 
 
 def test_the_marks_have_to_be_there():
-    with pytest.raises(DocnmtError, match="has no </s>"):
+    with pytest.raises(DocnmtError, match="has no piece </s>"):
         made(pieces=tuple(piece for piece in PIECES if piece != "</s>"))
 
 

@@ -96,10 +96,10 @@ def test_a_file_that_is_too_long_or_missing_is_noticed(store, name):
 
 
 def test_no_folder_or_no_card(tmp_path, store):
-    with pytest.raises(DocnmtError, match="prepared data in it is missing or damaged"):
+    with pytest.raises(DocnmtError, match="its prepared data is missing or damaged"):
         TokenStore(tmp_path / "nothing")
     (store.folder / "store.json").unlink()
-    with pytest.raises(DocnmtError, match="prepared data in it is missing or damaged"):
+    with pytest.raises(DocnmtError, match="its prepared data is missing or damaged"):
         TokenStore(store.folder)
 
 

@@ -116,5 +116,5 @@ def test_scales_that_do_not_fit(damage):
         held[name] = held[name].double()
     else:
         held["a.weight"] = held["a.weight"][:, 0]
-    with pytest.raises(DocnmtError, match=r"a\.weight: int8 rows without their scales\n  Copy"):
+    with pytest.raises(DocnmtError, match=r"a\.weight: the scales of its int8 rows are missing\n  Copy"):
         take_scales(held)

@@ -196,17 +196,17 @@ def test_a_shortlist_of_another_model_is_said(shortlist, folder):
     shortlist.write(folder)
     other: Subwords = small_subwords(lines(200, seed=2), 320)
     other.save(folder / "source.spm")
-    with pytest.raises(DocnmtError, match=r"other sub-words than the model's\n"):
+    with pytest.raises(DocnmtError, match=r"other subwords than the model's\n"):
         Shortlist.read(folder, subwords("source"), subwords("target"))
 
 
 @pytest.mark.parametrize(
     ("always", "lexicon", "said"),
     [
-        ([EOS, 340], np.full((330, 1), EOS), "piece 340 of 340 target pieces"),
-        ([EOS, 2**30], np.full((330, 1), EOS), "piece 1,073,741,824 of 340 target pieces"),
-        ([EOS], np.full((330, 2), -1), "piece -1 of 340 target pieces"),
-        ([EOS], np.full((329, 1), EOS), "329 source pieces, where the model has 330"),
+        ([EOS, 340], np.full((330, 1), EOS), "piece 340 is not one of 340 target pieces"),
+        ([EOS, 2**30], np.full((330, 1), EOS), "piece 1,073,741,824 is not one of 340 target pieces"),
+        ([EOS], np.full((330, 2), -1), "piece -1 is not one of 340 target pieces"),
+        ([EOS], np.full((329, 1), EOS), "329 source pieces, but the model has 330"),
         ([5, 6], np.full((330, 1), EOS), "the end mark is missing"),
         ([], np.full((330, 0), EOS), "the end mark is missing"),
         ([[EOS]], np.full((330, 1), EOS), r"tables of int32 \[1, 1\] and int32 \[330, 1\]"),

@@ -501,7 +501,7 @@ def test_who_trains_a_run_translates_what_its_tables_want():
 
 
 def test_seeds_are_trained_in_an_order_in_which_the_recipes_own_comes_first():
-    """The others take over its sub-words."""
+    """The others take over its subwords."""
     runs = runs_of(asked(seeds=2))
     assert runs[0] == Systems(RECIPE).sentence()[0]
     assert len(runs) == 2 * len(runs_of(asked()))

@@ -106,7 +106,7 @@ def test_the_encoder_is_read_not_trained_through():
 def test_it_reads_no_sentences_after():
     rule = system_of("transformer", "attention").rule(encoded())
     assert rule is HistoryRule
-    with pytest.raises(DocnmtError, match="none after"):
+    with pytest.raises(DocnmtError, match="only reads sentences before"):
         rule(ContextSpec(1, 1), 256, BOS, EOS)
 
 

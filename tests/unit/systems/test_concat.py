@@ -186,7 +186,9 @@ def test_what_is_written_gives_back_the_sentence(document, previous):
 
 
 def test_what_concat_cannot_do_is_refused():
-    with pytest.raises(DocnmtError, match=r"none after it\n  Set the context's following to 0"):
+    with pytest.raises(
+        DocnmtError, match=r"only uses sentences before the current one\n  Set the context's following to 0"
+    ):
         ToOne(ContextSpec(1, 1), 256, BOS, EOS)
     with pytest.raises(DocnmtError, match=r"context.translate_previous: .*no begin mark.*\n  Set it to false"):
         two(target_bos=EOS)
@@ -279,6 +281,6 @@ def test_freezing_all_there_is_is_refused(kind, freeze, start):
 
 
 def test_sentences_after_are_refused_before_any_step():
-    with pytest.raises(DocnmtError, match="none after it"):
+    with pytest.raises(DocnmtError, match="only uses sentences before the current one"):
         _check_document_step(Recipe(context=ContextConfig(kind="concat", following=1)))
     _check_document_step(Recipe(context=ContextConfig(kind="none", following=1)))

@@ -122,7 +122,7 @@ def test_none_and_off_are_the_sentence_alone(translator):
     for context in ("none", "off"):
         assert texts(translator.translate_documents(documents(), context=context)) == alone
     assert texts(translator.translate_documents(documents())) != alone
-    with pytest.raises(DocnmtError, match="none after it"):
+    with pytest.raises(DocnmtError, match="only uses sentences before the current one"):
         translator.translate(["a"], context="previous=1,following=1")
 
 
