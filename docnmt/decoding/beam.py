@@ -39,9 +39,9 @@ def length_penalty(length: int, alpha: float) -> float:
 
 
 class WuRule:
-    """As the paper decodes: a beam keeps its width, and the search ends when nothing in flight can be better.
+    """As the paper decodes: a beam keeps its width, and the search ends when no active hypothesis can be better.
 
-    Each step looks at 2 * beam continuations, so that beam of them are left when the others end the sentence.
+    Each step looks at 2 * beam continuations, so that `beam` of them are left if the others end the sentence.
     """
 
     narrows = False  # whether each finished hypothesis takes one place off the beam
@@ -77,7 +77,7 @@ class WuRule:
     def done(self, best_alive: float, length: int) -> bool:
         if length >= self.limit or best_alive == -math.inf:
             return True
-        # A hypothesis in flight only loses probability; the longest one would gain most from the penalty.
+        # An active hypothesis only loses probability; the longest one would gain most from the penalty.
         bound = best_alive / self.penalty(self.limit)
         return len(self.finished) == self.wanted and bound <= self.finished[-1].score
 
@@ -87,7 +87,7 @@ class WuRule:
 
 
 class MarianLengths(WuRule):
-    """Marian's scores, divided by length ** alpha, in a beam that keeps its width: constrained search needs it so."""
+    """Marian's scores, divided by length ** alpha, in a beam that keeps its width, as constrained search requires."""
 
     @staticmethod
     def longest(source: int, extra: int) -> int:
@@ -98,7 +98,7 @@ class MarianLengths(WuRule):
 
 
 class MarianRule(MarianLengths):
-    """A finished hypothesis leaves the beam, which is one narrower from then on. The search ends with the last one, or
+    """A finished hypothesis leaves the beam, which is then narrower by one. The search ends with the last one, or
     at three times the source's length, where all that are left count as finished."""
 
     narrows = True
@@ -116,7 +116,7 @@ class MarianRule(MarianLengths):
 
 class HuggingFaceRule(MarianLengths):
     """transformers' `generate`: an end mark counts only among the best `beam` candidates, the search waits for `beam`
-    finished hypotheses, and it does not consider that those in flight may gain by growing longer."""
+    finished hypotheses, and it ignores that active ones may gain by growing longer."""
 
     ends_in_beam = True
 
@@ -173,9 +173,9 @@ def beam_search(
 ) -> list[list[Hypothesis]]:
     """For each source sentence its `nbest` best translations, best first.
 
-    Finished sentences leave the batch. `forbidden` words keep their share of the probability, but are never written.
-    With `constraints` these choose the continuations and the width of the beam. `lengths` forces each translation to a
-    length, with no end mark: so the speed of systems that write different translations can be compared.
+    Finished sentences leave the batch. `forbidden` words keep their share of the probability but are never written.
+    `constraints`, if given, choose the continuations and the width of the beam. `lengths` forces each translation to a
+    length, without an end mark, to compare the speed of systems that write different translations.
     """
     device = source.tokens.device
     beam = beam if constraints is None else constraints.widest
@@ -190,7 +190,7 @@ def beam_search(
     alive = torch.arange(len(results), device=device)  # the sentence of each group of the batch
     starts = beam * torch.arange(len(results), device=device)[:, None]  # each group's first row
     scores = torch.full((len(results), beam), -torch.inf, device=device)  # log-probabilities, [alive, beam]
-    scores[:, 0] = 0.0  # all hypotheses of a sentence start alike: only one may count
+    scores[:, 0] = 0.0  # all hypotheses of a sentence start the same: only one may count
     words = torch.full((len(results) * beam,), bos, device=device)  # [alive * beam]
     history = torch.empty((len(results), beam, 0), dtype=torch.int64, device=device)  # [alive, beam, step]
     room = torch.full((len(results), 1), beam, device=device)  # places left in a beam that narrows, [alive, 1]
@@ -201,7 +201,7 @@ def beam_search(
         elif lengths is not None and state.words is not None:
             logits.unflatten(0, (-1, beam)).masked_fill_((state.words == eos)[:, None], -torch.inf)
         if constraints is None:
-            # Some candidates may be forbidden: at most each forbidden word once for each hypothesis.
+            # Some candidates may be forbidden: at most each forbidden word once per hypothesis.
             count = rule.candidates(beam)
             best, origin, word = best_continuations(logits, scores, count + beam * len(forbidden))
             word = word if state.words is None else state.words.gather(1, word)
@@ -218,7 +218,7 @@ def beam_search(
             _collect(results, alive, history, best, origin, ends, length)
             if rule.narrows:
                 room = room - (ends & best.isfinite()).sum(dim=1, keepdim=True)
-            # The best `beam` candidates that go on: a stable sort puts those that end last and keeps the order.
+            # The best `beam` candidates that continue: a stable sort puts those that end last and keeps the order.
             going = torch.sort(ends.to(torch.int8), dim=1, stable=True).indices
             best = best.masked_fill(ends, -torch.inf)
             best, origin, word = (part.gather(1, going) for part in (best, origin, word))
@@ -228,7 +228,7 @@ def beam_search(
         history = torch.cat([history.flatten(0, 1)[rows].view(*word.shape, -1), word[:, :, None]], dim=2)
         done = _mark_done(results, alive, scores, history, length)
         if any(done):
-            scores[torch.tensor(done, device=device)] = -torch.inf  # they stay in the batch for now, but lead nowhere
+            scores[torch.tensor(done, device=device)] = -torch.inf  # they stay in the batch, but no longer count
         if sum(done) * LEAVE_AT >= len(done) or (constraints is not None and any(done)):
             kept = torch.tensor([i for i, d in enumerate(done) if not d], dtype=torch.int64, device=device)
             if not len(kept):
@@ -288,7 +288,7 @@ def best_continuations(logits: Tensor, scores: Tensor, count: int) -> tuple[Tens
 
 
 def in_torch(logits: Tensor, scores: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor]:
-    """The best words lie in the blocks with the best maxima: only these blocks are searched word by word."""
+    """The best words are in the blocks with the best maxima: only these blocks are searched word by word."""
     (sentences, beam), words = scores.shape, logits.shape[1]
     values = logits.log_softmax(dim=1)
     if words % BLOCK:

@@ -3,8 +3,8 @@
 What counts is the text, not the pieces: a phrase is met as whole words, whatever pieces it is spelt with.
 
 Dynamic beam allocation (Post and Vilar, 2018): hypotheses are kept in banks by how many pieces of the phrases they have
-written, and the beam is shared out among the banks. So those that have done more, and paid for it, are not pushed out
-by those that have not begun. The end mark is open only to those that have done all.
+written, and the beam is divided among the banks. So those that have written more, and paid for it, are not pushed out
+by those that have not begun. Only those that have written all phrases may end.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ class Progress:
 
 
 class Tracker:
-    """Follows the phrases of one sentence in its hypotheses. Phrases that no pieces can spell are left out.
+    """Tracks the phrases of one sentence in its hypotheses. Phrases that no pieces can spell are left out.
 
-    The sentence's own translation begins after so many `breaks`, begin marks (see ContextRule.own); `length` is that
-    of the translation where nothing is asked.
+    The sentence's own translation begins after this many `breaks`, begin marks (see ContextRule.own); `length` is that
+    of the translation without constraints.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Tracker:
     ):
         self.spelling, self.bos, self.length = spelling, bos, length
         spelt = [SpeltPhrase(phrase, spelling) for phrase in phrases]
-        # A hypothesis with a lower log-probability is given up: the phrases are then put in by alignment. That is the
+        # A hypothesis with a lower log-probability is dropped: the phrases are then put in by alignment, which is the
         # only way for phrases that no pieces can spell.
         self.floor = floor if floor == -math.inf or all(phrase.worth for phrase in spelt) else math.inf
         self.matcher = Matcher([phrase.forms for phrase in spelt if phrase.worth])
@@ -154,8 +154,8 @@ def beam_for(tracker: Tracker, beam: int) -> int:
 class Constraints:
     """The phrases of a batch of sentences, and how far each hypothesis has got with them.
 
-    All sentences have as many hypotheses as the one that has most, but use no more than their own: what else is in the
-    batch changes nothing.
+    All sentences have as many hypotheses as the one with the most, but use no more than their own: what else is in the
+    batch makes no difference.
     """
 
     def __init__(self, trackers: Sequence[Tracker], eos: int, beam: int, forbidden: Sequence[int] = ()):
@@ -166,14 +166,14 @@ class Constraints:
         self.limits: list[int] = []
 
     def begin(self, limits: Sequence[int]) -> tuple[list[int], list[int]]:
-        """The length limit of each translation, its phrases not counted; and the length up to which its score gains by
-        being long: improbable phrases would make it go on and on otherwise."""
+        """The length limit of each translation, not counting its phrases; and the length up to which its score gains by
+        being long: otherwise improbable phrases would make it go on and on."""
         self.limits = [limit + tracker.pieces for limit, tracker in zip(limits, self.trackers, strict=True)]
         return self.limits, [tracker.length + tracker.pieces for tracker in self.trackers]
 
     def best(self, logits: Tensor, scores: Tensor, alive: Tensor, length: int) -> tuple[Tensor, Tensor, Tensor]:
         """As in beam search: the log-probabilities of the candidates, [alive, candidates], best first, the hypotheses
-        that they continue, and their words. Those that do not end are exactly the ones to go on with."""
+        that they continue, and their words. Those that do not end are exactly the ones to continue with."""
         sentences = alive.tolist()
         rows = [progress for sentence in sentences for progress in self.progress[sentence]]
         values, before = logits.log_softmax(dim=1), scores.flatten()[:, None]

@@ -1,4 +1,4 @@
-"""From sentences of documents to translations: the one way that texts, files, requests and the page go."""
+"""From sentences of documents to translations: the one path for texts, files, requests and the page."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Excerpt:
         return Excerpt(self.sentences[begin:end], wanted, self.first + begin, self.name)
 
     def one_by_one(self, context: ContextSpec) -> Iterator[Excerpt]:
-        """Each sentence that is to be translated with what it sees."""
+        """Each sentence to translate, with what it sees."""
         return (self.part({place: sentence}, context) for place, sentence in self.wanted.items())
 
 
@@ -114,7 +114,7 @@ def translate_best(translator: Translator, options: Options, excerpt: Excerpt) -
 
 
 def translate_text(translator: Translator, options: Options, text: str, previous: Sequence[str]) -> str:
-    """Plain text: cut into sentences, translated as one document and put together again."""
+    """Plain text: split into sentences, translated as one document and joined again."""
     file = FileSentences(text.encode(), "text.txt", (translator.card.source_language, translator.card.target_language))
     found = translate_best(translator, options, whole(file.sentences, previous, file.name)) if len(file) else []
     return file.write(iter(found)).decode()

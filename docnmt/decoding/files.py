@@ -37,7 +37,7 @@ def languages_of(translator: Translator) -> tuple[str, str]:
 def in_blocks(
     translator: Translator, options: Options, file: FileSentences, previous: Sequence[str] = ()
 ) -> Iterator[Excerpt]:
-    """A file in blocks, so that little is lost when a long one is stopped; `previous` are sentences before it."""
+    """A file in blocks, so that little is lost if a long one is stopped; `previous` are sentences before it."""
     context = translator.rule(options.context).spec
     document = Excerpt((*previous, *file.texts), {}, -len(previous), file.name)
     for block in file.blocks():
@@ -57,7 +57,7 @@ def translate_bytes(
     options: Options | None = None,
     previous: Sequence[str] = (),
 ) -> bytes:
-    """The file `data`, whose kind its name tells, in the other language; options as for Translator.translate.
+    """The file `data`, of the kind that its name implies, in the other language; options as for Translator.translate.
 
     encoding: of a text file that is not in UTF-8, such as "cp1252"; that of subtitles is guessed if none is given
     """
@@ -78,12 +78,12 @@ def translate_file(
     encoding: str = "",
     options: Options | None = None,
 ) -> None:
-    """Translates a file (Word, OpenDocument, EPUB, HTML, Markdown, PO, XLIFF, subtitles, text ...), its layout kept.
+    """Translates a file (Word, OpenDocument, EPUB, HTML, Markdown, PO, XLIFF, subtitles, text ...), keeping its layout.
 
     Options as for Translator.translate and translate_bytes.
     """
     if Path(out).exists() and os.path.samefile(path, out):
-        raise DocnmtError(f"{path}: would be overwritten by its own translation\n  Give the translation another name.")
+        raise DocnmtError(f"{path}: the translation would overwrite this file\n  Give the translation another name.")
     chosen = (options or translator.options).changed(context=context, glossary=glossary, beam=beam)
     data = translate_bytes(translator, read_bytes(path), str(path), encoding=encoding, options=chosen)
     with write_atomically(out, binary=True) as file:
@@ -95,7 +95,7 @@ def translate_file(
 
 @dataclass(frozen=True)
 class Placed:
-    """A document and where it stands in its file: the empty lines before it, and its first line or sentence."""
+    """A document and where it is in its file: the empty lines before it, and its first line or sentence."""
 
     document: Document
     blank_lines: int = 0
@@ -107,12 +107,12 @@ Render = Callable[[Placed, TranslatedDocument], Iterable[str]]
 
 def corpus_format(path: str, format: str = "") -> str:
     if not format:
-        is_document(path)  # which tells of kinds that are not read
+        is_document(path)  # which refuses kinds that are not supported
     return format or detect_source_format(path)
 
 
 def placed_documents(path: str, format: str) -> Iterator[Placed]:
-    """The documents of a file; plain text keeps its empty lines, which part documents."""
+    """The documents of a file; plain text keeps its empty lines, which separate documents."""
     if format == "text":
         yield from _placed_text(path)
         return
@@ -141,7 +141,7 @@ def _placed_text(path: str) -> Iterator[Placed]:
             yield Placed(Document(f"{file.stem}:{documents}", tuple(sentences)), blank, first)
 
 
-# What comes out: `Placed` and its translation -> lines.
+# The output: `Placed` and its translation -> lines.
 
 
 def as_text(placed: Placed, result: TranslatedDocument) -> Iterator[str]:
@@ -188,7 +188,7 @@ class Work(Protocol):
         ...
 
     def translate(self, block: Any, tick: Tick) -> Iterator[str]:
-        """A block's translation in lines, as they are kept until all blocks are there."""
+        """A block's translation as lines, in the form they are kept in until all blocks are done."""
         ...
 
     def join(self, blocks: Iterable[Iterable[str]], out: IO[bytes]) -> None:
@@ -269,7 +269,7 @@ class DocumentWork:
 
 
 def is_corpus(path: str, format: str) -> bool:
-    """A file with a layout is a corpus, too, if somebody says in which format."""
+    """A file with a layout is also a corpus if its format is given."""
     return bool(format) or not is_document(path)
 
 
@@ -284,15 +284,15 @@ def open_work(
     if not is_corpus(path, format):
         return DocumentWork(path, translator, options, previous, encoding)
     if encoding:
-        raise DocnmtError(f"{path}: a corpus has to be in UTF-8\n  Convert it: iconv -f {encoding} -t UTF-8.")
+        raise DocnmtError(f"{path}: a corpus must be in UTF-8\n  Convert it: iconv -f {encoding} -t UTF-8.")
     return CorpusWork(path, format, translator, options, previous)
 
 
 def read_previous(path: str, translator: Translator) -> tuple[str, ...]:
-    """The sentences of a file that another one goes on from: of a corpus those of its last document."""
+    """The sentences of a file that another file continues: of a corpus, those of its last document."""
     if not is_corpus(path, ""):
         return tuple(FileSentences(read_bytes(path), path, languages_of(translator)).texts)
     last = Placed(Document("", ()))
     for placed in placed_documents(path, corpus_format(path)):
-        last = placed if len(placed.document) else last  # empty lines at the end are no document
+        last = placed if len(placed.document) else last  # empty lines at the end are not a document
     return last.document.sentences

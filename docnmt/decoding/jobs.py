@@ -1,8 +1,8 @@
-"""Translating files on disk: layouts kept, N lines in and N lines out, nothing finished lost.
+"""Translating files on disk: layouts are kept, N lines in give N lines out, and no finished work is lost.
 
 A corpus is cut into blocks of whole documents, a file with a layout into blocks of sentences. Each finished block is a
-small file of its own beside the output until all are there and the output is put together from them in order. So a run
-that was stopped goes on with the blocks that are missing.
+small file of its own next to the output until all are done and the output is assembled from them in order. So a run
+that was stopped continues with the missing blocks.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from docnmt.documents.segment import kind_of
 if TYPE_CHECKING:
     from docnmt.base.cluster import Need
 
-TERMS = ".terms"  # beside a block, what became of the glossary's terms in it
-KEEP = 96 << 20  # bytes of memory for files that were read to count their sentences and wait for their turn
+TERMS = ".terms"  # next to a block: which of the glossary's terms were met in it
+KEEP = 96 << 20  # bytes of memory for files that have been read to count their sentences and are waiting
 
 
 class FileJob:
@@ -74,7 +74,7 @@ class FileJob:
         self.kept.append(folder)
 
     def finish(self) -> None:
-        """The blocks of finished files stay until now: a run over many files that was stopped does none again."""
+        """Finished files keep their blocks until now: a run over many files that was stopped repeats none."""
         for folder in self.kept:
             for noted in sorted(folder.glob(f"*{TERMS}")):  # of earlier runs, too
                 self.translator.terms.give(json.loads(noted.read_text(encoding="utf-8")))
@@ -88,7 +88,7 @@ def _lines(part: Path) -> Iterator[str]:
 
 
 def _key(path: str, format: str, options: Options, model_key: str, previous: Sequence[str]) -> str:
-    """Names the work, so that the finished blocks of other work are never taken for this one's."""
+    """Identifies the work, so that finished blocks of other work are never taken for its own."""
     try:
         with open(path, "rb") as file:
             content = hashlib.file_digest(file, "sha256").hexdigest()
@@ -98,7 +98,7 @@ def _key(path: str, format: str, options: Options, model_key: str, previous: Seq
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-# ---- Many files in one run: what is wrong with one does not keep the others, and is told at the end ----
+# ---- Many files in one run: a bad one does not stop the others, and is reported at the end ----
 
 
 @dataclass
@@ -133,13 +133,13 @@ def translate_files(
     progress: Progress,
     share_out: ShareOut | None = None,
 ) -> None:
-    """Translates each file into the one it is mapped to, here or, with `share_out`, elsewhere. Of several files those
-    that fail are left out, and told in an error at the end."""
+    """Translates each file into the one it is mapped to, here or, with `share_out`, elsewhere. Of several files, those
+    that fail are left out and reported in an error at the end."""
     alone = len(paths) == 1
     outcomes = [Outcome(path, kind_of(path)) for path in paths]
-    opened: dict[str, Work] = {}  # so that files are parsed once, where that does not take too much memory
+    opened: dict[str, Work] = {}  # so that files are parsed once, unless that takes too much memory
     room = KEEP
-    for outcome in outcomes:  # all before the first is translated: what is broken shows before hours of work
+    for outcome in outcomes:  # all before the first is translated: broken files are found before hours of work
         with _noted(outcome, alone, progress):
             work = job.open(outcome.path, format)
             say_encoding(outcome.path, work, progress)
@@ -180,14 +180,14 @@ def translate_files(
     if failed:
         raise DocnmtError(
             f"{failed} of {len(outcomes)} files could not be translated\n"
-            "  The table says why: fix these files, or leave them out."
+            "  See the table for the reasons; fix these files, or leave them out."
         )
 
 
 def say_encoding(path: str, work: Work, progress: Progress) -> None:
-    """Says in which encoding a file was read, if that is not the usual one."""
+    """Reports the encoding of a file if it is not the usual one."""
     if work.encoding is not None and work.encoding.name != "UTF-8":
-        otherwise = "; name another with --encoding if letters are wrong" if work.encoding.guessed else ""
+        otherwise = "; if letters are wrong, choose another with --encoding" if work.encoding.guessed else ""
         progress.say(f"{path}: read as {work.encoding}{otherwise}")
 
 
@@ -218,7 +218,7 @@ def summary(outcomes: list[Outcome]) -> Table:
 
 @dataclass(frozen=True)
 class Order:
-    """What a task is told."""
+    """What a task needs to know."""
 
     model: str
     model_key: str
@@ -231,8 +231,8 @@ class Order:
 def share_out_with_ray(
     order: Order, need: Need, files: Mapping[str, Path], say: Callable[[str], None]
 ) -> Iterator[Done]:
-    """Each file as it is done, wherever that was. A file is a task, and its blocks lie beside its translation while it
-    is under way: a task that Ray starts again goes on with the blocks that are missing."""
+    """Each file as it is finished, on any machine. A file is a task, and its blocks are beside its translation while it
+    is in progress: a task that Ray restarts continues with the missing blocks."""
     import ray
     from ray.exceptions import RayTaskError
 
@@ -263,5 +263,5 @@ def _translate_elsewhere(order: Order, path: str, out: Path) -> tuple[Path, floa
     try:
         job.translate(path, job.open(path, order.format), out)
     except DocnmtError as error:
-        raise DocnmtError(str(error)) from None  # as Ray can carry it from one process to another
+        raise DocnmtError(str(error)) from None  # in a form that Ray can pass between processes
     return job.kept[0], time.monotonic() - started

@@ -24,11 +24,11 @@ CLOSING = frozenset(".,;:!?)]}”»…%")  # marks that a space separates from t
 class Phrase:
     text: str
     source: str  # the term that it translates
-    at: tuple[int, int]  # where the term stands in the source sentence, in characters
+    at: tuple[int, int]  # where the term is in the source sentence, in characters
 
     def __post_init__(self) -> None:
         if not self.text.strip():
-            raise DocnmtError("an empty phrase\n  Leave it out, or write what the translation must contain.")
+            raise DocnmtError("a required phrase is empty\n  Leave it out, or write what the translation must contain.")
 
 
 class Form(NamedTuple):
@@ -108,7 +108,7 @@ class Matcher:
     def read(self, matched: Matched, text: str) -> Matched:
         """What is known after more of the text."""
         outside = all(reading.inside is None for reading in matched.readings)
-        if outside and self._firsts.isdisjoint(text):  # nothing can begin, which is so nearly always
+        if outside and self._firsts.isdisjoint(text):  # nothing can begin: nearly always the case
             begun = matched.begun or any(map(in_word, text))
             return Matched(matched.readings, _alike(text[-1]) if text else matched.last, begun)
         for character in text:
@@ -203,7 +203,7 @@ def missing(phrases: Sequence[Phrase], text: str) -> list[Phrase]:
     return absent
 
 
-# ---- How pieces of a vocabulary write phrases: in bytes, since some pieces are no whole characters ----
+# ---- How pieces of a vocabulary write phrases: in bytes, since some pieces are not whole characters ----
 
 Encode = Callable[[str], Sequence[int]]
 
@@ -220,7 +220,7 @@ class Spelling:
 
     def __init__(self, written: Sequence[bytes], encode: Encode | None = None):
         self.written = written
-        self.encode = encode  # the sub-word model's own way to split a text, if there is one
+        self.encode = encode  # the subword model's own way to split a text, if there is one
         self.pieces: dict[bytes, list[int]] = {}
         for piece, text in enumerate(written):
             if text:
@@ -228,7 +228,7 @@ class Spelling:
         self.longest = max(map(len, self.pieces), default=0)
         # Pieces that end a word when they follow it.
         self.parting = [n for n, text in enumerate(written) if _is_text(text) and parts_words(text.decode()[0])]
-        # What the sub-word model writes before the first word: usually a space.
+        # What the subword model writes before the first word: usually a space.
         self.opening = b" " if encode is None else self.text(encode("a"))[:1].replace(b"a", b"")
         self._choice = lru_cache(maxsize=4096)(self._owners_choice)
 
@@ -240,7 +240,7 @@ class Spelling:
         return b"".join(self.written[piece] for piece in pieces)
 
     def split(self, text: bytes) -> list[int] | None:
-        """Pieces that spell the text: those of the sub-word model if they spell exactly that, else the longest piece at
+        """Pieces that spell the text: those of the subword model if they spell exactly that, else the longest piece at
         each place. None if the pieces cannot spell it."""
         pieces = self._choice(text)
         if pieces is not None:
@@ -255,13 +255,13 @@ class Spelling:
         return pieces
 
     def longest_piece(self, text: bytes) -> int | None:
-        """The longest piece that the text begins with; of those that write the same the last, as bytes come first in a
+        """The longest piece that the text begins with; of those that write the same, the last, as bytes come first in a
         vocabulary and words later."""
         lengths = range(min(len(text), self.longest), 0, -1)
         return next((self.pieces[text[:n]][-1] for n in lengths if text[:n] in self.pieces), None)
 
     def _owners_choice(self, text: bytes) -> list[int] | None:
-        """How the sub-word model splits it: after a space as at the start of a sentence, else as after a bracket."""
+        """How the subword model splits it: after a space as at the start of a sentence, else as after a bracket."""
         if self.encode is None:
             return None
         try:
@@ -321,7 +321,7 @@ class SpeltForm:
         return [self.first_after_space]
 
     def piece(self, place: int, tail: bytes) -> int | None:
-        """The piece to go on with after `place` bytes and those of an unfinished character."""
+        """The piece to continue with after `place` bytes and those of an unfinished character."""
         if not self.text.startswith(tail, place):
             return None
         place += len(tail)

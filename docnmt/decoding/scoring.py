@@ -1,4 +1,4 @@
-"""What a model says of given translations: how probable they are, sentence by sentence in the context of their
+"""What a model says about given translations: how probable they are, sentence by sentence in the context of their
 documents, and which of their words come from which words of the source."""
 
 from __future__ import annotations
@@ -113,14 +113,14 @@ class Scorer:
             return self.card.rule(self.source, context, self.target)
         if context not in (None, NO_CONTEXT):
             raise DocnmtError(
-                "the model sees no context: it translates each sentence alone\n"
-                "  Leave the context out, or use a document model."
+                "this model uses no context: it translates each sentence by itself\n"
+                "  Do not give a context, or use a document-level model."
             )
         return SENTENCE_RULE
 
     def around(self, document: AnyDocument, positions: Iterable[int], rule: ContextRule) -> list[Neighbours]:
         """What the sentences at these positions see when they are scored, with the translations of a parallel document
-        where the rule asks for them."""
+        if the rule needs them."""
         ids = self.source.encode(source_of(document))
         translations: list[list[int]] = []
         if rule.sees_translations:
@@ -189,7 +189,7 @@ class Scorer:
 
 # ---- which words belong together, read off the decoder's attention ----
 
-# One pass over sentence and translation as they are, as in scoring. What the decoder attends to while it writes a piece
+# One pass over sentence and translation, as in scoring. What the decoder attends to while it writes a piece
 # tells where the piece comes from.
 
 Span = tuple[int, int]  # characters from the first up to the second
@@ -201,7 +201,7 @@ def align(translator: Translator, pairs: Sequence[tuple[str, str]]) -> list[Link
     """For each sentence and its translation the words that belong together.
 
     A word may have several links; a mark of punctuation may have none. Empty for a sentence beyond the model's length,
-    and for systems whose attention cannot be told.
+    and for systems whose attention is not available.
     """
     links: list[Links] = [[] for _ in pairs]
     encoded = [
@@ -259,7 +259,7 @@ def _link(weights: Matrix, source: _Side, target: _Side) -> Links:
     counts = np.maximum(target.parts.sum(axis=1, keepdims=True), 1)  # normalising may leave no piece of a character
     seen = target.parts @ weights @ source.parts.T / counts  # [target words, source words]
     seen[target.marks[:, None] != source.marks] = 0
-    seen /= np.maximum(seen.sum(axis=0), 1e-9)  # some words, the last mark before all, are looked at from everywhere
+    seen /= np.maximum(seen.sum(axis=0), 1e-9)  # some words, above all the last mark, are attended to from everywhere
     linked = {(int(seen[t].argmax()), t) for t in range(len(seen)) if seen[t].any()}
     left = set(np.flatnonzero(~source.marks).tolist()) - {s for s, _ in linked}
     linked |= {(s, int(seen[:, s].argmax())) for s in left if seen[:, s].any()}

@@ -1,12 +1,12 @@
 """A glossary: terms of the source and how they are to be translated, wherever they occur.
 
-One term a line, its translation after a tab; lines that begin with # are comments:
+One term per line, its translation after a tab; lines that begin with # are comments:
 
     carte mère	motherboard
     # as the manual has it
     Bureau	Desktop
 
-A term written in small letters is found in any case, "bureau" in "Bureau" and "BUREAU", too; one with a capital only as
+A term in lower case is found in any case, "bureau" also in "Bureau" and "BUREAU"; one with a capital only as
 it is written. Terms are whole words, except in scripts without spaces; of several that begin at one place the longest
 counts. Translations come out as they are written, with a capital where they begin a sentence.
 """
@@ -64,7 +64,7 @@ class Glossary:
         """From a mapping of terms to their translations."""
         if not isinstance(terms, Mapping) or not all(isinstance(text, str) for pair in terms.items() for text in pair):
             raise DocnmtError(
-                f"a glossary maps terms to their translations, {terms!r} does not\n"
+                f"a glossary must map terms to their translations, not be {terms!r}\n"
                 '  Write glossary={"carte mère": "motherboard"}, or glossary=Glossary.read(path).'
             )
         return cls(_gathered("glossary", enumerate(terms.items(), 1)))
@@ -74,11 +74,11 @@ class Glossary:
         with InputFile(str(path)) as file:
             found = _gathered(file.name, _lines(file))
         if not found:
-            raise DocnmtError(f"{path}: has no terms\n  Write one a line: the term, a tab, its translation.")
+            raise DocnmtError(f"{path}: contains no terms\n  Write one per line: the term, a tab, its translation.")
         return cls(found)
 
     def found_in(self, sentence: str) -> list[tuple[Term, tuple[int, int]]]:
-        """The terms in a sentence, none inside another, and where they stand, in characters."""
+        """The terms in a sentence, none inside another, and where they are, in characters."""
         text = unicodedata.normalize("NFC", sentence)
         found, end = [], 0
         for place, head in _heads(text):
@@ -98,7 +98,7 @@ class Glossary:
 
     @cached_property
     def _by_head(self) -> dict[str, list[Term]]:
-        """Terms by their first word; the longest first, and of equals the one whose case counts."""
+        """Terms by their first word; the longest first, and among equals the one whose case counts."""
         heads: dict[str, list[Term]] = {}
         for term in sorted(self.terms, key=lambda term: (-len(term.source), not term.exact)):
             heads.setdefault(next(head for _, head in _heads(term.source)), []).append(term)
@@ -120,8 +120,8 @@ def _gathered(file: str, lines: Iterable[tuple[int, Sequence[str]]]) -> tuple[Te
         if known != term:
             raise BadInput(
                 "conflicting terms",
-                f"{term.source!r} is {term.target!r} here and {known.target!r} in line {first}",
-                "A term has one translation: leave one of the lines out.",
+                f"{term.source!r} is translated as {term.target!r} here and as {known.target!r} in line {first}",
+                "A term has one translation: remove one of the lines.",
                 file=file,
                 line=number,
             )
@@ -131,9 +131,9 @@ def _gathered(file: str, lines: Iterable[tuple[int, Sequence[str]]]) -> tuple[Te
 def _term(given: Sequence[str], file: str, number: int) -> Term:
     columns = [" ".join(unicodedata.normalize("NFC", column).split()) for column in given]
     if len(columns) != 2:
-        problem = "no tab" if len(columns) == 1 else f"{len(columns)} columns"
+        problem = "no tab" if len(columns) == 1 else f"{len(columns)} columns instead of 2"
         remedy = "Write a term, one tab, and its translation."
-        raise BadInput("not a term", f"{problem} in a glossary", remedy, file=file, line=number)
+        raise BadInput("not a term", f"{problem} in this line of the glossary", remedy, file=file, line=number)
     for column, side in zip(columns, ("term", "translation"), strict=True):
         if not column:
             raise BadInput(
@@ -163,9 +163,9 @@ def _whole(text: str, begin: int, end: int) -> bool:
     return all(not 0 < cut < len(text) or parts_words(text[cut - 1]) or parts_words(text[cut]) for cut in (begin, end))
 
 
-# ---- Translations that have a glossary's terms ----
+# ---- Translations that contain a glossary's terms ----
 
-# Most have them anyway. The others are searched for again with constraints. But a phrase that the model finds very
+# Most contain them anyway. The others are searched again with constraints. But a phrase that the model finds very
 # improbable, such as a name it has never seen, derails it: what it writes around the phrase makes no sense. Its own
 # translation does; there the phrase replaces the words that are aligned to the term.
 
@@ -181,7 +181,7 @@ class Binding:
     options: Options
 
     def bind(self, units: Sequence[Unit]) -> None:
-        """Gives units new translations where theirs lack phrases."""
+        """Gives units new translations if theirs lack phrases."""
         lacking = [(unit, lacks) for unit in units if unit.phrases and (lacks := self._lacking(unit))]
         own = [unit.best[0] for unit, _ in lacking]
         floors = [self._floor(unit, lacks) for unit, lacks in lacking]
@@ -197,7 +197,7 @@ class Binding:
         return max((missing(unit.phrases, text) for text in texts), key=len)
 
     def _floor(self, unit: Unit, lacks: Sequence[Phrase]) -> float:
-        """The log-probability below which hypotheses are given up and the phrases put in by alignment; that cannot be
+        """The log-probability below which hypotheses are dropped and the phrases put in by alignment; that cannot be
         done in parts of sentences and in n-best lists."""
         if not unit.sentence or self.options.nbest > 1:
             return -math.inf
@@ -256,7 +256,7 @@ def _longest_run(words: Sequence[Span], text: str) -> Span:
     return best
 
 
-# ---- What became of the terms in a run ----
+# ---- Which terms were met in a run ----
 
 
 @dataclass(frozen=True)
@@ -282,7 +282,7 @@ class TermCheck:
         return asdict(self)
 
     def take(self) -> dict[str, Any]:
-        """What was noted so far, for JSON; and starts anew."""
+        """What was noted so far, for JSON; then starts over."""
         noted = self.as_dict()
         self.found, self.unmet = 0, []
         return noted

@@ -45,10 +45,10 @@ from docnmt.model_folder import LoadedModel, choose_device, load_model
 class Options(DecodingConfig):
     """How to decode: what the recipe has set, and what may be chosen for each call."""
 
-    nbest: int = 1  # translations a sentence
+    nbest: int = 1  # translations per sentence
     context: ContextSpec | str | None = None  # None: as the model was trained; "off": as if it had no context modules
     glossary: Glossary | None = None
-    shortlist: bool = True  # only words of the model's shortlist, where it has one
+    shortlist: bool = True  # only words of the model's shortlist, if it has one
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -56,8 +56,8 @@ class Options(DecodingConfig):
             ContextSpec.parse(self.context)  # reports a bad spec before any work is done
         if not 1 <= self.nbest <= (2 * self.beam if self.beam > 1 else 1):
             raise DocnmtError(
-                f"{self.nbest} translations a sentence are too many for a beam of {self.beam}\n"
-                "  Ask for at most twice the beam, or one with a beam of one."
+                f"{self.nbest} translations per sentence are too many for a beam of {self.beam}\n"
+                "  Ask for at most twice the beam, or for one with a beam of one."
             )
 
     def changed(self, *, glossary: Glossary | Mapping[str, str] | None = None, **given: Any) -> Options:
@@ -72,7 +72,7 @@ class Options(DecodingConfig):
 class TranslatedSentence:
     texts: tuple[str, ...]  # best first
     scores: tuple[float, ...]  # log-probability over length penalty, of all that the decoder wrote
-    unmet: tuple[Phrase, ...] = ()  # terms of the glossary that the best one lacks
+    unmet: tuple[Phrase, ...] = ()  # terms of the glossary that are missing in the best one
 
     @property
     def text(self) -> str:
@@ -89,14 +89,14 @@ class Translator(Scorer):
     """A model ready for use: `docnmt.load` makes one.
 
     A document is a list of sentences, and each is translated with those around it as its context. As many sentences
-    come out as go in, in order. Sentences of all documents are decoded together, which is what makes it fast.
+    come out as go in, in order. Sentences of all documents are decoded together, which makes it fast.
     """
 
     def __init__(self, loaded: LoadedModel, shortlist: Shortlist | None = None):
         super().__init__(loaded)
         self.int8, self.shortlist = loaded.int8, shortlist
         self.options = Options(**vars(self.card.decoding))
-        self.terms = TermCheck()  # in all that was translated with a glossary
+        self.terms = TermCheck()  # of everything translated with a glossary
 
     def __repr__(self) -> str:
         card = self.card
@@ -144,11 +144,11 @@ class Translator(Scorer):
     ) -> list[str]:
         """Translates one document, given as a list of sentences, into as many sentences.
 
-        previous: sentences before it, seen as its context and not translated (a chat line by line, a text that goes on)
+        previous: sentences before it, seen as context and not translated (a chat line by line, a text that continues)
         context: what a sentence sees of its document, such as "previous=1,following=1"; "none" is an empty context,
             "off" the sentence model; None is as the model was trained
         glossary: terms and how they are to be translated, {"carte mère": "motherboard"}
-        beam: hypotheses a sentence; 1 is greedy; None is as the model was trained for
+        beam: hypotheses per sentence; 1 is greedy; None is the value of the model's recipe
         options: everything else, such as dataclasses.replace(translator.options, length_penalty=0.8)
         """
         chosen = (options or self.options).changed(context=context, glossary=glossary, beam=beam)
@@ -165,7 +165,7 @@ class Translator(Scorer):
         beam: int | None = None,
         options: Options | None = None,
     ) -> list[list[str]]:
-        """For each sentence of a document its `nbest` translations, the best first; all else as for `translate`.
+        """For each sentence of a document its `nbest` translations, best first; everything else as for `translate`.
 
         At most twice as many as the beam has hypotheses; a sentence may have fewer. `translate_documents` has their
         scores.
@@ -183,14 +183,14 @@ class Translator(Scorer):
         beam: int | None = None,
         options: Options | None = None,
     ) -> str:
-        """Translates plain text: cut into sentences, translated as one document and put together again.
+        """Translates plain text: it is split into sentences, translated as one document and joined again.
 
-        Paragraphs, lines, indentation and the marks of lists stay. All else as for `translate`.
+        Paragraphs, lines, indentation and list markers are kept. Everything else as for `translate`.
         """
-        from docnmt.decoding.excerpts import translate_text  # what cuts text into sentences is loaded for it alone
+        from docnmt.decoding.excerpts import translate_text  # loaded only if text has to be split into sentences
 
         if not isinstance(text, str):
-            raise DocnmtError("translate_text takes a string\n  Give a list of sentences to translate([...]).")
+            raise DocnmtError("translate_text takes a string\n  For a list of sentences, use translate([...]).")
         _check_previous(previous)
         chosen = (options or self.options).changed(context=context, glossary=glossary, beam=beam)
         return translate_text(self, chosen, text, previous)
@@ -210,15 +210,15 @@ class Translator(Scorer):
         shortlist: bool | None = None,
         options: Options | None = None,
     ) -> Iterator[TranslatedDocument]:
-        """Translates documents as they come, as many and as long as there are; with scores, and n-best lists.
+        """Translates a stream of documents, however many and long they are; with scores and n-best lists.
 
         context_from: other documents to take the contexts from, sentence by sentence (what does a wrong context do?)
         previous: sentences before the first document, seen and not translated; a system that needs its own
-            translations of them makes these, too, and keeps them to itself
-        nbest: translations a sentence, at most twice as many as the beam has hypotheses
-        length_penalty: alpha of Wu et al. (2016); batch_tokens: source and context of a batch, as padded; shortlist:
-            False for any word of the vocabulary, where the model has a shortlist
-        All else as for `translate`.
+            translations of them makes these, too, but does not return them
+        nbest: translations per sentence, at most twice as many as the beam has hypotheses
+        length_penalty: alpha of Wu et al. (2016); batch_tokens: source and context of a batch, with padding; shortlist:
+            False for any word of the vocabulary, even if the model has a shortlist
+        Everything else as for `translate`.
         """
         _check_previous(previous)
         chosen = (options or self.options).changed(
@@ -255,7 +255,7 @@ class Translator(Scorer):
         if isinstance(document, str):
             raise DocnmtError(
                 "a document is a list of sentences, not a string\n"
-                "  Write translate([sentence, sentence]), or translate_text(text), which finds the sentences."
+                "  Write translate([sentence, sentence]), or translate_text(text), which splits text into sentences."
             )
         if not isinstance(document, Document):
             document = Document("document", tuple(document))
@@ -276,8 +276,8 @@ class Translator(Scorer):
     ) -> list[list[list[Unit]]]:
         """For each sentence of each document its units, decoded.
 
-        All go at once; or, where what was written for the sentences before is part of a sentence's context, one of each
-        document at a time. Contexts from other documents have their own translations then, made first.
+        All go at once; or, if what was written for the previous sentences is part of a sentence's context, one of each
+        document at a time. Contexts from other documents then have their own translations, which are made first.
         """
         sources = [self.source.encode(document.sentences) for document, _ in window]
         contexts = [
@@ -357,7 +357,7 @@ class Translator(Scorer):
             found = self.target.decode([hypothesis.tokens for hypothesis in part.best])
             if part.text is not None:
                 found = [part.text]
-            for n in range(nbest):  # a part may have fewer hypotheses than asked for: its last one stands in
+            for n in range(nbest):  # a part may have fewer hypotheses than requested: its last one is used
                 at = min(n, len(found) - 1)
                 texts[n].append(found[at])
                 scores[n] += part.best[at].score
@@ -385,7 +385,7 @@ def _phrases(document: Document, glossary: Glossary | None) -> list[tuple[Phrase
 def load(folder: str | Path, device: str = "auto") -> Translator:
     """Loads a model folder, such as runs/demo/document/model, for translating and scoring.
 
-    device: "cpu", "cuda" or "auto", which is a GPU where there is one
+    device: "cpu", "cuda" or "auto", which is a GPU if there is one
     """
     loaded = load_model(folder, choose_device(device))
     return Translator(loaded, Shortlist.read(Path(folder), loaded.source, loaded.target))

@@ -28,7 +28,7 @@ D = TypeVar("D", Document, ParallelDocument)
 
 @dataclass(frozen=True)
 class SentenceRule(ContextRule):
-    """The sentence model's: no context, not even an empty one."""
+    """The sentence model's rule: no context, not even an empty one."""
 
     def context(self, around: Neighbours) -> None:
         return None
@@ -48,7 +48,7 @@ class Unit:
     phrases: Sequence[Phrase] = ()  # that the translation must contain
     breaks: int = 0  # begin marks to be written before its own translation starts (see ContextRule.own)
     best: list[Hypothesis] = field(default_factory=list)
-    text: str | None = None  # of the best hypothesis, where it differs from what its pieces spell
+    text: str | None = None  # of the best hypothesis, if it differs from what its pieces spell
     length: int = 0  # of the best hypothesis as the decoder wrote it, with its end mark
     tracker: Tracker | None = None  # during the search for a translation with its phrases
 
@@ -65,7 +65,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class UnitMaker:
-    """Makes units of sentences by a context rule."""
+    """Turns sentences into units by a context rule."""
 
     subwords: Subwords
     longest: int
@@ -78,8 +78,8 @@ class UnitMaker:
         parts = split_long(sentence, self.longest, self.subwords)
         if len(parts) > 1:
             warnings.warn(
-                f"document {document.id}, sentence {position + 1}: {len(sentence):,} pieces, more than the model's "
-                f"{self.longest:,}; translated in {len(parts)} parts",
+                f"document {document.id}, sentence {position + 1}: {len(sentence):,} pieces, over the model's limit of "
+                f"{self.longest:,}; it is translated in {len(parts)} parts",
                 stacklevel=2,
             )
         shares = [phrases] * len(parts)
@@ -93,7 +93,7 @@ class UnitMaker:
         ]
 
     def _shares(self, phrases: Sequence[Phrase], sentence: str, parts: Sequence[Ids]) -> list[Sequence[Phrase]]:
-        """Shares a sentence's phrases out among its parts, by where their source terms begin."""
+        """Distributes a sentence's phrases over its parts, by where their source terms begin."""
         _, spans = self.subwords.encode_with_spans(sentence)
         ends = [spans[end - 1][1] for end in accumulate(map(len, parts))]
         shares: list[list[Phrase]] = [[] for _ in parts]
@@ -118,7 +118,9 @@ def with_contexts(
     for document in documents:
         other = document if others is None else next(others, None)
         if other is None:
-            raise DocnmtError("context_from has fewer documents than there are to translate\n  Give one for each.")
+            raise DocnmtError(
+                "context_from has fewer documents than there are to translate\n  Give one for each document."
+            )
         yield document, other
 
 
@@ -175,8 +177,8 @@ def batches(units: Sequence[Unit], beam: int, budget: int, most: int | None = No
 
 
 def within_budget(sizes: list[tuple[int, int]], budget: int, most: int | None = None) -> Iterator[list[int]]:
-    """Groups of consecutive places whose two sizes, padded to the longest of the group, stay within the budget; of one
-    place at least, and of `most` at most."""
+    """Groups of consecutive places whose two sizes, padded to the longest of the group, are within the budget; at least
+    one place, and at most `most`."""
     batch: list[int] = []
     widest = (0, 0)
     for place, size in enumerate(sizes):
@@ -190,10 +192,10 @@ def within_budget(sizes: list[tuple[int, int]], budget: int, most: int | None = 
         yield batch
 
 
-# ---- Batches decoded side by side, a thread each ----
+# ---- Batches decoded in parallel, one per thread ----
 
 # One thread per core, each with its own batch, is much faster than all cores on one batch: the products of a step are
-# too small to be shared. Threads will do, and share the weights, because torch releases the GIL while it computes.
+# too small to be shared. Threads suffice, and share the weights, because torch releases the GIL while it computes.
 
 B = TypeVar("B")
 

@@ -241,9 +241,9 @@ def test_a_context_that_cannot_be_read_is_no_better_with_a_model_that_has_no_use
 
 
 def test_nor_is_one_that_it_would_ignore(models, plain, tmp_path):
-    fails(command("translate", models["sentence"], plain, "--context", "previous=2"), "sees no context")
+    fails(command("translate", models["sentence"], plain, "--context", "previous=2"), "uses no context")
     out = tmp_path / "out.txt"
-    fails(command("translate", models["sentence"], plain, "--context", "following=1", "-o", out), "sees no context")
+    fails(command("translate", models["sentence"], plain, "--context", "following=1", "-o", out), "uses no context")
     assert not out.exists()
 
 

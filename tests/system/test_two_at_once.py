@@ -46,5 +46,5 @@ def test_two_that_prepare_make_everything_once(tiny: Tiny, tmp_path):
     said = [process.communicate(timeout=120)[1] for process in both]
     assert [process.returncode for process in both] == [0, 0]
     assert sorted(text.count("documents: already prepared") for text in said) == [0, 1]
-    assert sum(text.count("sub-words (source):") for text in said) == 1
+    assert sum(text.count("subwords (source):") for text in said) == 1
     assert leftovers(tmp_path) == []

@@ -111,5 +111,5 @@ def test_what_is_missing_is_told_in_order():
 
 @pytest.mark.parametrize("text", ["", "  "])
 def test_an_empty_phrase(text):
-    with pytest.raises(DocnmtError, match="empty phrase"):
+    with pytest.raises(DocnmtError, match="phrase is empty"):
         of(text)

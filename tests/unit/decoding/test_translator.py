@@ -159,7 +159,7 @@ def test_context_off_is_the_sentence_model(translator):
     assert texts(translator.translate_documents(documents(), context="off")) == expected
     # A sentence model has no use for a context: an empty one changes nothing, any other is refused.
     assert texts(sentence.translate_documents(documents(), context="none")) == expected
-    with pytest.raises(DocnmtError, match=r"sees no context.*\n  Leave the context out"):
+    with pytest.raises(DocnmtError, match=r"uses no context.*\n  Do not give a context"):
         list(sentence.translate_documents(documents(), context="previous=3"))
 
 
