@@ -1,4 +1,4 @@
-"""COMET, by unbabel-comet in a Python of its own: the versions that package pins clash with those docnmt needs."""
+"""COMET, by unbabel-comet in a Python of its own: the versions it pins conflict with those docnmt needs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from docnmt.evaluation.scores import Measured
 PYTHON = "DOCNMT_COMET_PYTHON"
 MODEL = "Unbabel/wmt22-comet-da"
 _HOW = (
-    "Make one: python -m venv comet && comet/bin/pip install unbabel-comet; then --comet-python comet/bin/python, or "
+    "Create one: python -m venv comet && comet/bin/pip install unbabel-comet; then --comet-python comet/bin/python, or "
     f"{PYTHON}."
 )
 
@@ -32,17 +32,17 @@ class CometScorer:
     python: str  # that has unbabel-comet
     model: str = MODEL  # a checkpoint, or a name
     context: int = 0  # sentences before, of source and reference
-    download: bool = False  # may a model be fetched that is not there?
+    download: bool = False  # may a missing model be downloaded?
 
     def __post_init__(self) -> None:
         if not self.python:
-            raise DocnmtError(f"COMET runs in a Python of its own, and none was named\n  {_HOW}")
+            raise DocnmtError(f"COMET runs in a separate Python environment, and none was named\n  {_HOW}")
 
     def measure(self, outputs: Sequence[Output], references: References, progress: Progress) -> list[Measured]:
         """Each system's segments, against the first reference."""
         if references.sources is None:
             raise DocnmtError(
-                "COMET reads the source, and the references have none\n"
+                "COMET needs the source sentences, but the references have none\n"
                 "  Give references in a format that holds both sides, such as TSV."
             )
         segments = [segment for output in outputs for segment in self._segments(output, references)]
@@ -82,7 +82,7 @@ class CometScorer:
             except OSError as error:
                 raise DocnmtError(f"{self.python}: cannot be run ({error.strerror})\n  {_HOW}") from None
             if done.returncode or not response.exists():
-                last = next((line for line in reversed(done.stderr.splitlines()) if line.strip()), "it said nothing")
+                last = next((line for line in reversed(done.stderr.splitlines()) if line.strip()), "no error message")
                 raise DocnmtError(f"{self.python}: COMET failed: {last.strip()}\n  {self._remedy(done.stderr)}")
             found = json.loads(response.read_text(encoding="utf-8"))
         return found["scores"], found["version"]
@@ -91,5 +91,5 @@ class CometScorer:
         if "No module named" in said:
             return _HOW
         if not self.download:
-            return f"If {self.model} is not there yet, --comet-download fetches it (some 2 GB)."
-        return "Run it by itself to see more."
+            return f"If {self.model} is not on this machine yet, --comet-download fetches it (about 2 GB)."
+        return "Run COMET by itself to see the whole error."

@@ -24,7 +24,7 @@ def main(request_path: str, response_path: str) -> None:
     between = " "
     if request["context"]:
         if not hasattr(model, "enable_context"):
-            sys.exit("this version of unbabel-comet knows no context; install 2.2.3 or a later one")
+            sys.exit("this version of unbabel-comet does not support context; install 2.2.3 or later")
         model.enable_context()
         between = f" {model.encoder.tokenizer.sep_token} "
     segments = [{side: between.join(texts) for side, texts in segment.items()} for segment in request["segments"]]

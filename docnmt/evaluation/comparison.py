@@ -1,4 +1,4 @@
-"""Systems beside a baseline: how much they differ, whether that could be chance, and the sentences that differ."""
+"""Systems compared with a baseline: how much they differ, whether by more than chance, and in which sentences."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _comparison_table(part: Part, results: Sequence[Compared]) -> Table:
     title = "Comparison" if part.kind == "all" else part.name
     heads = ("metric", "system", "score", "difference", "95 % interval", "p bootstrap", "p swaps")
     table = Table(f"{title}: {part.title}", columns(*heads, text=2))
-    table.strong_means = f"p < {LEVEL} by both tests, each taken by itself"
+    table.strong_means = f"p < {LEVEL} in both tests, each by itself"
     metrics = list(dict.fromkeys(result.metric for result in results))
     for metric in metrics:
         own = [result for result in results if result.metric is metric]
@@ -83,7 +83,7 @@ def _comparison_table(part: Part, results: Sequence[Compared]) -> Table:
     few = few_note(len(part.documents) if resample == "documents" else part.sentences, resample)
     if len(units) > 1 and len(part.documents) < FEW:
         whole = ", ".join(metric.name for metric in metrics if metric.segment == "document")
-        few.append(f"{whole}: {len(part.documents)} documents are few to draw from")
+        few.append(f"{whole}: only {len(part.documents)} documents to draw from")
     if part.kind == "all":
         tested = next(each.difference for each in results if each.difference.unit == resample)
         table.notes += [
@@ -103,9 +103,9 @@ def _signed(number: float) -> str:
 
 
 def few_note(units: int, unit: str) -> list[str]:
-    """What to be wary of where there is little to draw from."""
+    """A warning if there is little to draw from."""
     if units == 1:
-        return ["A single document proves nothing about others; --resample sentences tests within it"]
+        return ["A single document says nothing about others; --resample sentences tests within it"]
     if units < FEW:
         least = f"p by swaps cannot fall below {2 / 2**units:.2g}"
         return [f"Only {units} {unit}: the bootstrap is rough, and {least}"]
@@ -132,7 +132,7 @@ def comparison_page(
     tables: Sequence[Table], outputs: Sequence[Output], references: References, progress: Progress
 ) -> str:
     """The first output is the baseline. The sentences are data in the page; a script shows them as
-    one scrolls, so that thousands stay light."""
+    the user scrolls, so that thousands stay fast."""
     metric = make_metric("chrf")
     scores = []
     for output in progress.track(outputs, "sentence chrF", total=len(outputs), unit="systems"):
@@ -154,8 +154,8 @@ def comparison_page(
     baseline = html.escape(names[0])
     lead = (
         f'<p class="lead">Words that differ from those of {baseline} are underlined: <mark class="right">with a line'
-        '</mark> where a reference has the word, <mark class="wrong">with a wave</mark> where none has. Beside each '
-        "translation stand its sentence chrF and the difference from the baseline's.</p>"
+        '</mark> if a reference has the word, <mark class="wrong">with a wave</mark> if none has. Next to each '
+        "translation are its sentence chrF and the difference from the baseline's.</p>"
         f'<p class="note">sentence chrF: {html.escape(metric.signature)}</p>'
     )
     title = f"{', '.join(names[1:])} against {names[0]}"
@@ -180,5 +180,5 @@ def _controls(names: Sequence[str]) -> str:
 
 _RESULTS = (
     '<div id="sentences"></div><button type="button" id="more" hidden>Show more</button>'
-    "<noscript><p>The sentences are shown by a script, which this browser does not run.</p></noscript>"
+    "<noscript><p>The sentences need JavaScript, which this browser does not run.</p></noscript>"
 )

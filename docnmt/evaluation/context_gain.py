@@ -1,5 +1,5 @@
 """What context is worth to a model: the probability of every target token with its context, and
-with wrong ones.
+with wrong contexts.
 
 CXMI (Fernandes et al., 2021, "Measuring and Increasing Context Usage in Context-Aware Machine
 Translation") is the mean of log p(token | true context) - log p(token | no context) under one and
@@ -36,7 +36,7 @@ Domains = Mapping[str, Sequence[int]]  # name -> numbers of documents
 WordClasses = Mapping[str, Sequence[str]]
 
 END = "⟨end⟩"  # how the mark after the last word is shown
-# Sentences by how far into their document they stand, from 1. Later ones are few, so they share a
+# Sentences by their position in their document, from 1. Later ones are few, so they share a
 # row.
 POSITIONS = ((1, 1), (2, 2), (3, 3), (4, 5), (6, 10), (11, 20), (21, 50), (51, None))
 WORDS, PUNCTUATION, ENDS = "all words", "punctuation", "end marks"
@@ -67,7 +67,7 @@ class WordGain:
 
 @dataclass(frozen=True)
 class ContextGain:
-    """The sentences of a corpus, numbered through, and the log-probability of each target piece
+    """The sentences of a corpus, numbered consecutively, and the log-probability of each target piece
     under each context.
 
     Gains are those of the true context over another one.
@@ -227,13 +227,13 @@ def check_has_context(translator: Translator, documents: Sequence[ParallelDocume
     spec = translator.card.context.spec
     if not translator.card.context.active or spec.previous + spec.following == 0:
         raise DocnmtError(
-            "this is a sentence model: it sees no context, so there is nothing to measure\n"
-            "  Give a model of the document step, for example runs/demo/document/model."
+            "this is a sentence model: it uses no context, so there is nothing to measure\n"
+            "  Give a document-level model, for example runs/demo/document/model."
         )
     if all(len(document) < 2 for document in documents):
         raise DocnmtError(
-            "no sentence of the corpus has a neighbour that could be its context\n"
-            "  Give documents of two sentences or more; see docs/formats.md for how a format marks them."
+            "no sentence of the corpus has a neighbour to serve as its context\n"
+            "  Give documents of two or more sentences; docs/formats.md says how each format marks them."
         )
 
 
@@ -260,7 +260,7 @@ def context_gain(
                 for i, part in zip(rows, values, strict=True):
                     found[name][i] = part.double().cpu().numpy()
             advance(len(rows))
-    for name, pairs in encoded.pairs.items():  # the same question has the same answer, to the last bit
+    for name, pairs in encoded.pairs.items():  # the same input has the same result, to the last bit
         for i, (pair, none) in enumerate(zip(pairs, encoded.pairs[NONE], strict=True)):
             if pair == none:
                 found[name][i] = found[NONE][i]
@@ -312,7 +312,7 @@ def translation_quality(
 ) -> Quality:
     """BLEU, lower case, of translations under each context, decoded as the model is meant to decode."""
     check_has_context(translator, documents)
-    # First, as a tokenizer may be missing, which is better found before translating.
+    # First, as a tokenizer may be missing, which should be found before translating.
     metric = make_metric("bleu", language=translator.card.target_language, lowercase=True)
     shown = progress or Progress(quiet=True)
     translations = {}

@@ -51,23 +51,23 @@ class Figures:
         """The answer in a sentence."""
         over_none, over_wrong = self._sign(NONE), self._sign(SHUFFLED)
         if over_none < 0:
-            return "With its context the model is worse than without one."
+            return "The model is worse with its context than without."
         repeats = REPEATED in self.gain.log_probabilities
         if over_none > 0 and over_wrong > 0 and repeats and self._sign(REPEATED) <= 0:
             return (
                 "The true context makes the reference more probable than none and than one of another document, but no "
-                "more than the sentence itself repeated: it may do no more than fit the text."
+                "more than the sentence itself repeated: perhaps it merely fits the text."
             )
         if over_none > 0 and over_wrong > 0:
             return (
-                "The model uses its context: the true one makes the reference more probable than none, "
-                "and more than one of another document."
+                "The model uses its context: the true context makes the reference more probable than no context "
+                "and than one of another document."
             )
         if over_none > 0:
-            return "A context helps, but the true one no more than one of another document: what it says is not used."
+            return "A context helps, but the true one no more than one of another document: its content is not used."
         if over_wrong > 0:
-            return "The true context is better than one of another document, but no better than none."
-        return "No use of the context can be seen: no interval of its gain lies above 0."
+            return "The true context is better than one of another document, but no better than no context."
+        return "There is no sign that the context is used: no interval of its gain is above 0."
 
     def _sign(self, over: str) -> int:
         """1 where the interval of the gain, as it is shown, lies above 0, -1 where it lies below."""
@@ -89,8 +89,8 @@ class Figures:
 
     def overall(self) -> Table:
         gain, tokens = self.gain, int(self.gain.tokens.sum())
-        heads = ("context", "log p", "gain", "95 % interval", "in bits", "a sentence")
-        table = Table("What the true context gives, nats a token", columns(*heads))
+        heads = ("context", "log p", "gain", "95 % interval", "in bits", "per sentence")
+        table = Table("Gain from the true context, nats per token", columns(*heads))
         table.strong_means = "what context is worth to this model on this corpus (CXMI)"
         for name, mean in self._log_probabilities().items():
             if name == TRUE:
@@ -101,12 +101,12 @@ class Figures:
             strong = {2} if name == NONE else ()
             table.add(name, f"{mean:.4f}", *_mean_and_interval(found), bits, a_sentence, strong=strong)
         rising = sum(mean > 0 for _, _, mean in gain.by_document())
-        repeated = "the sentence itself, as often as it has context sentences"
+        repeated = "the sentence itself, as many times as it has context sentences"
         if REPEATED not in gain.log_probabilities:
-            repeated = "not scored, as this system would see the translation of the sentence itself"
+            repeated = "not scored, as this system would see the sentence's own translation"
         table.notes += [
             f"{len(gain.tokens):,} sentences, {tokens:,} target tokens (pieces and end marks), "
-            f"{len(gain.documents):,} documents, of which {rising:,} gain over no context.",
+            f"{len(gain.documents):,} documents, {rising:,} of which gain over no context.",
             "Gain: log p with the true context - log p with this one; over none it is CXMI. Shuffled: sentences of "
             f"another document; repeated: {repeated}.",
             f"Intervals: bootstrap over documents, 1,000 resamples, seed {gain.seed}.",
@@ -129,13 +129,13 @@ class Figures:
         return table
 
     def by_position(self) -> Table:
-        return _part_table(", by place in the document", "place", self.gain.by_position)
+        return _part_table(", by position in the document", "position", self.gain.by_position)
 
     def by_word_class(self) -> Table:
-        table = _part_table(", nats a word", "words", lambda over: self.gain.by_word_class(self.classes, over))
+        table = _part_table(", nats per word", "words", lambda over: self.gain.by_word_class(self.classes, over))
         table.rules = {number for number, row in enumerate(table.rows) if row[0] == WORDS}
         if self.classes:
-            table.notes.append("A word may be in several classes; all words are without punctuation and end marks.")
+            table.notes.append("A word may be in several classes; all words: without punctuation and end marks.")
         return table
 
     def words(self) -> tuple[Table, Table]:
@@ -197,7 +197,7 @@ def least_count(words: int) -> int:
 def quality_table(quality: Quality) -> Table:
     heads = ("context", quality.metric, "95 % interval", "to none", "95 % interval", "p")
     table = Table("Translations under each context", columns(*heads))
-    table.strong_means = "translated as the model is meant to be used"
+    table.strong_means = "translated with the model's own context"
     for name, (score, around) in quality.scores.items():
         cells = ["", "", ""]
         if name in quality.differences:
@@ -221,7 +221,7 @@ def gate_table(gates: Mapping[str, float]) -> Table:
 
 
 def document_table(gain: ContextGain) -> Table:
-    table = Table("Every document", columns("document", "tokens", "gain over none, nats a token"))
+    table = Table("Every document", columns("document", "tokens", "gain over none, nats per token"))
     for id, tokens, mean in sorted(gain.by_document(), key=lambda row: -row[2]):
         table.add(id, f"{tokens:,}", signed(mean))
     return table
@@ -255,7 +255,7 @@ def signed(value: float, digits: int = DIGITS) -> str:
 
 
 def between(interval: Interval, digits: int = DIGITS) -> str:
-    """An interval as text; nothing where a single document gives none."""
+    """An interval as text; nothing for a single document, which has none."""
     if not interval.is_known:
         return ""
     low, high = (round(end, digits) + 0.0 for end in interval)  # no -0.00
@@ -312,10 +312,10 @@ _GATE = (
     "The gate's share is the mean of 1 − lambda over dimensions: lambda weighs what the layer had, 1 − lambda what it "
     "took from the context."
 )
-_NO_GATE = "This model's context connection is residual: it has no gate, all that is attended to is added."
-_NO_ATTENTION = "This system has no context attention of the paper's kind: there are figures, but no weights to show."
+_NO_GATE = "This model's context connection is residual: it has no gate; everything attended to is added."
+_NO_ATTENTION = "This system lacks the paper's context attention: there are figures, but no weights to show."
 _HEAD = """<h2 id="words">Word by word</h2>
-<p class="lead">{which} Choose a word of a target sentence (or, where the encoder sees context, of a source sentence) to
+<p class="lead">{which} Choose a word of a target sentence (or, if the encoder sees context, of a source sentence) to
 see its figures and the context words it attended to. {gate}</p>
 <div class="bar"><label>Order <select id="order"><option value="gain">largest gain first</option>
 <option value="loss">largest loss first</option><option value="document">as in the documents</option></select></label>
@@ -328,7 +328,7 @@ see its figures and the context words it attended to. {gate}</p>
 
 
 def chosen_sentences(figures: Figures, count: int) -> list[int]:
-    """Sentences by falling gain: the first `count`, and the last of a fifth as many."""
+    """Sentences by decreasing gain: the first `count`, and a fifth as many from the end."""
     order = np.argsort(-figures.gain.totals(), kind="stable").tolist()
     return order if len(order) <= count + count // 5 else [*order[:count], *order[len(order) - count // 5 :]]
 

@@ -1,6 +1,6 @@
-"""What a model says of contrastive items, with its context and without.
+"""How a model does on contrastive items, with its context and without.
 
-It is asked which candidate it finds most probable, and it can be asked to translate. A model may
+It scores the candidates, and it can be asked to translate. A model may
 prefer the right candidate and still write the other word, or a sentence with neither; so the two
 stand side by side.
 """
@@ -32,7 +32,7 @@ _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 def uses(translator: Translator, context: str | None, shuffled: bool = False) -> dict[str, str | None]:
-    """The ways to score a set with a model, as contexts: all that tell what context does, or the one asked for."""
+    """The ways to score a set with a model, as contexts: all that show what context does, or the one requested."""
     if not translator.card.context.active:
         return {SENTENCE: None}
     if context in _NAMES:
@@ -44,7 +44,9 @@ def uses(translator: Translator, context: str | None, shuffled: bool = False) ->
 def with_shuffled_contexts(items: Sequence[Item], seed: int = 1) -> list[Item]:
     """Each item with the context of an item of another document."""
     if len({item.document for item in items}) < 2:
-        raise DocnmtError("shuffled contexts come from other documents\n  Give a set from two documents or more.")
+        raise DocnmtError(
+            "shuffled contexts come from other documents, but the set has only one\n  Give one with more."
+        )
     generator, result = random.Random(seed), []
     for item in items:
         other = item

@@ -91,16 +91,16 @@ def read_items(file: InputFile) -> list[Item]:
         try:
             record = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise place.bad(f"not JSON: {error}") from None
+            raise place.bad(f"not valid JSON: {error}") from None
         if not isinstance(record, dict):
-            raise place.bad("not a JSON object")
+            raise place.bad("this line is not a JSON object")
         items.append(item_from(record, place))
     return at_least_one(items, file.name)
 
 
 def at_least_one(items: list[Item], name: str) -> list[Item]:
     if not items:
-        raise DocnmtError(f"{name}: no items\n  A contrastive set has one item or more.")
+        raise DocnmtError(f"{name}: contains no items\n  A contrastive set needs at least one item.")
     return items
 
 
@@ -109,7 +109,7 @@ def at_least_one(items: list[Item], name: str) -> list[Item]:
 
 @dataclass(frozen=True)
 class ItemPlace:
-    """Where an item stands in a file: on a line, or, where a file is one JSON value, as which of its items."""
+    """Where an item is in a file: its line or, if the file is one JSON value, its number."""
 
     file: str
     line: int | None = None
@@ -127,47 +127,47 @@ def item_from(record: Mapping[str, Any], place: ItemPlace) -> Item:
             raise place.bad(f"unknown field {name!r}", f"The fields are {', '.join(_FIELDS)}.")
     for name in _REQUIRED:
         if name not in record:
-            raise place.bad(f"no {name!r}")
+            raise place.bad(f"the field {name!r} is missing")
     item = Item(**{name: read(record[name], name, place) for name, read in _FIELDS.items() if name in record})
     if not item.wrong and not item.expected:
-        raise place.bad("'wrong' is not a list of one translation or more: []")
+        raise place.bad("'wrong' must be a list of one or more translations, not []")
     for candidate in item.candidates:
         if len(candidate) != len(item.source):
             raise place.bad(
-                f"{len(item.source)} source sentences but a translation of {len(candidate)}",
-                "Give each source sentence one target sentence, in 'right' and in each of 'wrong'.",
+                f"{len(item.source)} source sentences, but a translation has {len(candidate)}",
+                "Give one target sentence for each source sentence, in 'right' and in each of 'wrong'.",
             )
     if item.previous_target and len(item.previous_target) != len(item.previous):
         raise place.bad(
             f"{len(item.previous)} sentences in 'previous' but {len(item.previous_target)} in 'previous_target'",
-            "Give each of them its translation, or leave 'previous_target' out.",
+            "Give a translation for each of them, or leave 'previous_target' out.",
         )
     return item
 
 
 def _name(value: Any, name: str, place: ItemPlace) -> str:
     if not isinstance(value, str) or not value.strip() or find_flaw(value, 1_000):
-        raise place.bad(f"{name!r} must be a short string that is not empty, not {_shown(value)}")
+        raise place.bad(f"{name!r} must be a short, non-empty string, not {_shown(value)}")
     return value
 
 
 def _word(value: Any, name: str, place: ItemPlace) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise place.bad(f"{name!r} must be a string that is not empty, not {_shown(value)}")
+        raise place.bad(f"{name!r} must be a non-empty string, not {_shown(value)}")
     return value
 
 
 def _count(value: Any, name: str, place: ItemPlace) -> int | None:
     if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
         raise place.bad(
-            f"{name!r} must be a whole number, 0 or more, not {_shown(value)}", "Write null where it is not known."
+            f"{name!r} must be a whole number, 0 or more, not {_shown(value)}", "Write null if it is unknown."
         )
     return value
 
 
 def _sentences(value: Any, name: str, place: ItemPlace) -> Passage:
     if not isinstance(value, list) or not all(isinstance(sentence, str) for sentence in value):
-        raise place.bad(f"{name!r} does not hold sentences: {_shown(value)}")
+        raise place.bad(f"{name!r} must be a sentence or a list of sentences, not {_shown(value)}")
     for sentence in value:
         if flaw := find_flaw(sentence, MAX_CHARACTERS):
             raise place.bad(f"{flaw.problem} of a sentence in {name!r}", flaw.remedy)
@@ -178,13 +178,13 @@ def _passage(value: Any, name: str, place: ItemPlace) -> Passage:
     """What is scored: a sentence, or a list of them, none empty."""
     sentences = _sentences([value] if isinstance(value, str) else value, name, place)
     if not sentences or not all(sentence.strip() for sentence in sentences):
-        raise place.bad(f"an empty sentence in {name!r}", "Write the sentence, or remove the item.")
+        raise place.bad(f"{name!r} has an empty sentence", "Write the sentence, or remove the item.")
     return sentences
 
 
 def _passages(value: Any, name: str, place: ItemPlace) -> tuple[Passage, ...]:
     if not isinstance(value, list):
-        raise place.bad(f"{name!r} is not a list of one translation or more: {_shown(value)}")
+        raise place.bad(f"{name!r} must be a list of one or more translations, not {_shown(value)}")
     return tuple(_passage(candidate, name, place) for candidate in value)
 
 
@@ -217,7 +217,7 @@ _SENTENCE_END = re.compile(r"\s*<eos>\s*")
 
 
 def _legible(line: Line, file: str, number: int, document: str = "") -> str:
-    """A line with spaces for its control characters: subtitles have some, and nobody mends a public set."""
+    """A line with spaces for its control characters: subtitles have some, and public sets are not corrected."""
     if not isinstance(line, Flaw):
         return line
     if line.kind != "control character":
@@ -229,9 +229,7 @@ def in_inputs(items: list[Item], name: str, context_from: Sequence[str]) -> list
     """The items of a ctxpro set with the sentences before them. Its file of inputs has a line for
     each item: these sentences, and last the item's own, with `<eos>` between them."""
     if len(context_from) > 1:
-        raise DocnmtError(
-            "--context-from takes one file for a ctxpro set\n  Name the file of inputs that belongs to it."
-        )
+        raise DocnmtError("--context-from takes one file for a ctxpro set\n  Name the input file that belongs to it.")
     (path,) = context_from
     with InputFile(path) as file:
         lines = [
@@ -240,8 +238,8 @@ def in_inputs(items: list[Item], name: str, context_from: Sequence[str]) -> list
         ]
     if len(lines) != len(items):
         raise DocnmtError(
-            f"{path}: {len(lines):,} lines for the {len(items):,} items of {name}\n"
-            "  Name the file of inputs with the same name as the set."
+            f"{path}: {len(lines):,} lines, but {name} has {len(items):,} items\n"
+            "  Name the input file with the same name as the set."
         )
     placed, strayed = [], []
     for number, (item, line) in enumerate(zip(items, lines, strict=True), 1):
@@ -252,7 +250,7 @@ def in_inputs(items: list[Item], name: str, context_from: Sequence[str]) -> list
     if len(strayed) > _STRAYED * len(items):
         raise DocnmtError(
             f"{path}, line {strayed[0]}: does not end with the source sentence of item {strayed[0]} of {name}\n"
-            "  Name the inputs that belong to the set, with <eos> after each sentence of the context."
+            "  Name the input file that belongs to the set, with <eos> after each context sentence."
         )
     return placed
 
@@ -284,7 +282,7 @@ def in_documents(
     for document in wanted:
         if document not in seen:
             raise DocnmtError(
-                f"{', '.join(where)}: no document {document}\n  Give the documents the set was made from."
+                f"{', '.join(where)}: there is no document {document}\n  Give the documents that the set was made from."
             )
     fitting = max(counted.values(), key=len)
     strayed = [number for number in range(len(items)) if number not in fitting]
@@ -292,10 +290,10 @@ def in_documents(
         number = strayed[0]
         problem = f"its source sentence is not segment {segments[number]} of document {items[number].document}"
         if len(strayed) > _STRAYED * len(items):
-            remedy = "Take the documents the set was made from (its README names their release)."
+            remedy = "Use the documents that the set was made from (its README names their release)."
             raise ItemPlace(name, item=number + 1).bad(problem, remedy)
         warnings.warn(
-            f"{name}: {len(strayed):,} of {len(items):,} items are not where the set says, and have no context; "
+            f"{name}: {len(strayed):,} of {len(items):,} items are not where the set says, so they have no context; "
             f"the first is item {number + 1}: {problem}",
             stacklevel=2,
         )
@@ -339,8 +337,8 @@ def _from_folder(folder: Path, wanted: Iterable[str], languages: tuple[str, str]
         files = next((files for files in both if all(files)), None)
         if files is None:
             raise DocnmtError(
-                f"{folder}: no files {_stems(name)[-1]}.{languages[0]} and .{languages[1]}, for document {name}\n"
-                "  Lay the documents out as the set's own script does, with the model's languages as endings."
+                f"{folder}: no files {_stems(name)[-1]}.{languages[0]} and .{languages[1]} for document {name}\n"
+                "  Arrange the documents as the set's own script does, with the model's languages as extensions."
             )
         sides: list[list[Line]] = []
         for path in files:
@@ -349,14 +347,14 @@ def _from_folder(folder: Path, wanted: Iterable[str], languages: tuple[str, str]
         if len(sides[0]) != len(sides[1]):
             raise DocnmtError(
                 f"{files[0]} and {files[1]}: {len(sides[0]):,} and {len(sides[1]):,} lines\n"
-                "  Both sides of a document have a line for each segment."
+                "  Both sides of a document need one line per segment."
             )
         yield _Text(name, sides[0], sides[1], (files[0], files[1]))
 
 
 def _from_corpus(where: Sequence[str], wanted: Iterable[str], languages: tuple[str, str]) -> Iterator[_Text]:
     if len(where) > 2:
-        raise DocnmtError("--context-from takes a folder, or a corpus of one file or two\n  Name one or two.")
+        raise DocnmtError("--context-from takes a folder, or a corpus of one file or two\n  Give one or two paths.")
     files = CorpusFiles(path=where[0]) if len(where) == 1 else CorpusFiles(source=where[0], target=where[1])
     known = {stem: name for name in wanted for stem in reversed(_stems(name))}
     for document in read_corpus(files, languages=languages):

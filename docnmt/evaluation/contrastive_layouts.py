@@ -1,4 +1,4 @@
-"""The layouts public contrastive sets come in, told apart by their content, turned into docnmt's
+"""The layouts of public contrastive sets, recognised by their content and turned into docnmt's
 own fields.
 
 docnmt     JSON lines (contrastive_items.py)
@@ -71,7 +71,7 @@ def read_set(
             raise DocnmtError(f"unknown layout {layout!r}\n  Use one of {', '.join(LAYOUTS)}.")
         if context_from and layout not in ("contrapro", "ctxpro"):
             raise DocnmtError(
-                f"{path}: the layout {layout} has its contexts in the set itself\n  Leave out --context-from."
+                f"{path}: sets with the layout {layout} contain their contexts\n  Leave out --context-from."
             )
         if layout == "docnmt":
             return read_items(file)
@@ -96,7 +96,7 @@ def _layout_of(file: InputFile) -> str:
         if head.startswith(first) and key in head:
             return layout
     raise DocnmtError(
-        f"{file.name}: cannot tell which layout this contrastive set has\n"
+        f"{file.name}: the layout of this contrastive set is not recognised\n"
         f"  Name it with --layout, one of {', '.join(LAYOUTS)}."
     )
 
@@ -106,7 +106,9 @@ def _records(file: InputFile, layout: str) -> Any:
         data = json.loads("".join(file.chunks()))
     except (ValueError, RecursionError) as error:
         line = getattr(error, "lineno", None)
-        raise BadInput("bad JSON", f"not JSON: {error}", "Copy the file again.", file=file.name, line=line) from None
+        raise BadInput(
+            "bad JSON", f"not valid JSON: {error}", "Copy the file again.", file=file.name, line=line
+        ) from None
     kind, words = (dict, "an object of blocks") if layout == "bawden" else (list, "a list of items")
     if not isinstance(data, kind):
         raise BadInput("bad JSON", f"not {words}", "Name its layout with --layout.", file=file.name)
@@ -183,7 +185,7 @@ def _bawden_block(content: Mapping[str, Any]) -> Iterator[tuple[str, list[str], 
 
 def _lines(texts: Sequence[str]) -> list[str]:
     if isinstance(texts, str):
-        raise TypeError(f"{texts!r} where a list of sentences should be")
+        raise TypeError(f"{texts!r} instead of a list of sentences")
     return [_line(text) for text in texts]
 
 
@@ -260,5 +262,5 @@ def _spaced_like(model: str, text: str) -> str:
 def _segment(record: Mapping[str, Any], place: ItemPlace) -> int:
     segment = record.get("segment id")
     if not isinstance(segment, int) or segment < 0:
-        raise place.bad("no number under 'segment id'", _COPY)
+        raise place.bad("'segment id' is not a number", _COPY)
     return segment

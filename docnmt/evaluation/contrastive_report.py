@@ -41,8 +41,8 @@ _Z = 1.959964  # standard deviations to either side that hold 95 %
 CONTRASTIVE, GENERATIVE, EXPECTED = "contrastive", "generative", "expected"
 _NOTES = {
     CONTRASTIVE: "Percent of items, with 95 % intervals.",
-    GENERATIVE: "Percent of translations that have a word which only the right candidate has, and none which only "
-    "wrong ones have, with 95 % intervals; of decided: among those that have one or the other.",
+    GENERATIVE: "Percent of translations with a word that only the right candidate has, and none that only "
+    "wrong ones have, with 95 % intervals; of decided: among those with one or the other.",
     EXPECTED: "Percent of translations that have the expected word, with 95 % intervals.",
 }
 
@@ -150,7 +150,7 @@ def mcnemar(first: Sequence[bool], second: Sequence[bool]) -> float:
 
 
 class ContrastReport:
-    """What a model says of a set, under each use of it (with context, shuffled, none, as a sentence model)."""
+    """How a model does on a set, under each use of it (with context, shuffled, none, as a sentence model)."""
 
     def __init__(
         self, translator: Translator, items: Sequence[Item], context: str | None, shuffled: bool, resample: str
@@ -224,27 +224,27 @@ def notes(items: Sequence[Item], translations_seen: bool = False) -> list[str]:
     found = []
     gold = any(item.previous_target for item in items)
     if gold and not translations_seen:
-        found.append("Gold target context is given in the set and not used by this model.")
+        found.append("The set has gold target context, which this model does not use.")
     elif gold:
-        found.append("This model sees the gold target context of the set, not its own translations.")
+        found.append("This model sees the set's gold target context, not its own translations.")
     if translations_seen and (own := sum(bool(item.previous) and not item.previous_target for item in items)):
-        found.append(f"Items without target context, for which the model translated the sentences before: {own:,}.")
+        found.append(f"Items without target context, for which the model translated the previous sentences: {own:,}.")
     called_right: dict[tuple[Passage, ...], set[Passage]] = {}
     for item in items:
         called_right.setdefault((item.previous, item.source, item.following), set()).add(item.right)
     others = [called_right[item.previous, item.source, item.following] - {item.right} for item in items]
     if undecided := sum(not rights.isdisjoint(item.wrong) for item, rights in zip(items, others, strict=True)):
         found.append(
-            "Items that source context cannot decide, as another item with the same source text calls one of their "
-            f"wrong translations right: {undecided:,}."
+            "Items that source context cannot decide, as another item with the same source counts one of their "
+            f"wrong translations as right: {undecided:,}."
         )
     if same := sum(item.right in item.wrong for item in items):
         found.append(f"Items with a wrong candidate that is the same as the right one, counted as wrong: {same:,}.")
     if bare := sum(bool(item.distance) and not item.previous for item in items):
-        found.append(f"Items that depend on a sentence before, of which the set gives none: {bare:,}.")
+        found.append(f"Items that depend on a previous sentence which the set does not contain: {bare:,}.")
     if alone := sum(item.distance is None and not item.previous and not item.following for item in items):
         found.append(
-            f"Items without any context, whose distance is not known: {alone:,}. They say nothing about the use of "
+            f"Items without any context, whose distance is unknown: {alone:,}. They say nothing about the use of "
             "context."
         )
     return found

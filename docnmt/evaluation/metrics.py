@@ -1,7 +1,7 @@
-"""Measures of translations, each with the signature that is needed to get its numbers again.
+"""Metrics of translations, each with the signature that is needed to reproduce its numbers.
 
 A metric turns each segment into a row of statistics; the score of a corpus is a function of their
-column sums. So a corpus is looked at once, and scores of its documents, domains and resamples cost
+column sums. So a corpus is processed once, and scores of its documents, domains and resamples cost
 next to nothing.
 """
 
@@ -35,7 +35,7 @@ class Metric(ABC):
     @property
     @abstractmethod
     def signature(self) -> str:
-        """All that is needed to get the number again. Complete only after `statistics`: it counts the references."""
+        """All that is needed to reproduce the number. Complete only after `statistics`, which counts the references."""
 
     def statistics(self, hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Floats:
         """A row for each segment; `references[r][segment]`."""
@@ -71,7 +71,7 @@ class Mean(Metric):
 
 
 class SacrebleuMetric(Metric):
-    """A measure of sacrebleu's. Statistics and score are sacrebleu's own, and so is the signature."""
+    """A metric of sacrebleu. Statistics, score and signature are sacrebleu's own."""
 
     def __init__(
         self,
@@ -91,10 +91,10 @@ class SacrebleuMetric(Metric):
 
     def statistics(self, hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Floats:
         for number, reference in enumerate(references, 1):
-            if len(reference) != len(hypotheses):  # sacrebleu would drop the surplus without a word
+            if len(reference) != len(hypotheses):  # sacrebleu would silently drop the surplus
                 raise DocnmtError(
-                    f"{len(hypotheses):,} translations but {len(reference):,} segments in reference {number}\n"
-                    "  Give each translation its reference."
+                    f"{len(hypotheses):,} translations, but reference {number} has {len(reference):,} segments\n"
+                    "  Give exactly one reference segment for each translation."
                 )
         rows = self._measure._extract_corpus_statistics(hypotheses, references)
         return np.array(rows, dtype=np.float64)
@@ -113,7 +113,7 @@ def make_metric(name: str, *, language: str = "", lowercase: bool = False, token
         case "chrf":
             return SacrebleuMetric("chrF", sacrebleu.CHRF(lowercase=lowercase))
         case "ter":
-            # Without case, as it has always been computed. Text without spaces is counted by
+            # Case-insensitive, as is usual for TER. Text without spaces is counted by
             # characters.
             by_character = language in ("zh", "ja") and tokenizer != "none"
             ter = sacrebleu.TER(normalized=by_character, asian_support=by_character)
@@ -139,7 +139,7 @@ def _bleu(tokenizer: str, lowercase: bool, smoothing: str = "exp") -> Any:
     except (RuntimeError, ImportError):
         language = tokenizer.partition("-")[0]
         raise DocnmtError(
-            f"BLEU of language {language} needs a tokenizer that is not installed ({tokenizer})\n"
+            f"BLEU for the language {language} needs a tokenizer that is not installed ({tokenizer})\n"
             f"  Run: pip install 'sacrebleu[{language}]'"
         ) from None
 

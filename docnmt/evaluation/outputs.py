@@ -1,8 +1,8 @@
-"""Reading references and translations, and putting each translation beside its reference.
+"""Reading references and translations, and matching each translation with its reference.
 
-Files that name documents are aligned by these names; plain text is aligned by its lines, of which the references tell
-what document they belong to. Whatever does not fit exactly is an error: a translation beside the wrong reference would
-be a wrong score.
+Files that name documents are aligned by these names; plain text is aligned by its lines, and the references tell
+which document they belong to. Whatever does not fit exactly is an error: a translation with the wrong reference would
+give a wrong score.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from docnmt.corpus.read import read_corpus, read_rows, scored_format
 from docnmt.corpus.rows import Row, Want
 from docnmt.text.scripts import letters
 
-_REMEDY = "Translate the source of these references again, or name the references that belong to it."
+_REMEDY = "Translate the source of these references again, or give the references that belong to these translations."
 _EMPTY_REMEDY = f"{_REMEDY} If empty lines are empty translations, write TSV or JSON lines."
 
 
@@ -83,7 +83,7 @@ class Output:
 def read_references(paths: Sequence[str], language: str = "", *, ids: str = "", starts: str = "") -> References:
     """The references of one or several files. The first file tells the documents and, if it has it, the source.
 
-    Of plain text the documents may be told by a file of `ids`, one a line, or of the indices where each `starts`.
+    For plain text the documents may be given by a file of `ids`, one per line, or of the indices where each `starts`.
     """
     first = _first_references(paths[0], language, ids, starts)
     texts = {path: _aligned_texts(path, first, language, Want.REFERENCES) for path in paths[1:]}
@@ -98,7 +98,7 @@ def read_references(paths: Sequence[str], language: str = "", *, ids: str = "", 
             raise BadInput(
                 "empty side",
                 f"sentence {found.position(empty[0])} has an empty reference",
-                "Give the sentence its reference, or remove it from the test set.",
+                "Add the reference, or remove the sentence from the test set.",
                 file=path,
                 document=found.ids[found.documents[empty[0]]],
             )
@@ -112,7 +112,7 @@ def read_outputs(paths: Sequence[str], references: References, language: str = "
         texts = _aligned_texts(path, references.whole or references, language, Want.TRANSLATIONS)
         if len(texts) > 1:
             raise DocnmtError(
-                f"{path}: {len(texts)} translations of each sentence\n  Give each system a file of its own."
+                f"{path}: {len(texts)} translations for each sentence\n  Put each system into a file of its own."
             )
         outputs.append(Output(name, _chosen(texts[0], references.kept) if references.whole else texts[0]))
     return outputs
@@ -124,7 +124,7 @@ def _names(paths: Sequence[str]) -> list[str]:
     for names in ([path.stem for path in plain], [path.name for path in plain], list(paths)):
         if len(set(names)) == len(names):
             return names
-    raise DocnmtError(f"{max(paths, key=paths.count)}: named twice\n  Name each system once.")
+    raise DocnmtError(f"{max(paths, key=paths.count)}: given twice\n  Give each system once.")
 
 
 def _first_references(path: str, language: str, document_ids: str, document_starts: str) -> References:
@@ -174,8 +174,8 @@ def _versions(rows: Sequence[Row], path: str) -> tuple[tuple[str, ...], ...]:
         if len(row.targets) != len(rows[0].targets):
             raise BadInput(
                 "unequal sides",
-                f"expected {len(rows[0].targets)} translations, as the first document has, found {len(row.targets)}",
-                "Give every document as many, or leave the others out.",
+                f"expected {len(rows[0].targets)} translations, as in the first document, but found {len(row.targets)}",
+                "Give every document the same number, or leave the others out.",
                 file=path,
                 document=row.document,
                 line=row.line,
@@ -218,8 +218,8 @@ def _check_sources(rows: Sequence[Row], path: str, sources: Sequence[str] | None
             found, expected = (shorten(text, 60, placeholder=" …") for text in (row.source or "", source))
             raise BadInput(
                 "other source",
-                f"a translation of {found!r} where the reference is one of {expected!r}",
-                f"{_REMEDY} If a source was rewritten for this system, leave its column out.",
+                f"the source is {found!r} here, but {expected!r} in the references",
+                f"{_REMEDY} If the source was rewritten for this system, leave its column out.",
                 file=path,
                 document=row.document,
                 line=row.line,
@@ -244,7 +244,7 @@ def _mismatch(file: str, document: str, line: int | None, expected: int, found: 
 def _aligned_lines(path: str, references: References) -> tuple[str, ...]:
     """The lines of plain text that translate the sentences.
 
-    An empty line may part documents or be an empty translation. So layouts are tried, the surest first: that of the
+    An empty line may separate documents or be an empty translation. So layouts are tried, the surest first: that of the
     references themselves, an empty line between documents, empty lines only (but not all of them) between documents,
     and none at all.
     """

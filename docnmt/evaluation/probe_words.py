@@ -54,7 +54,7 @@ def _is_one_of(word: str, patterns: tuple[str, ...]) -> bool:
 
 @dataclass(frozen=True)
 class Language:
-    """A language we have no words for tells nothing: no cues, no roles."""
+    """For a language without word lists, it is empty: no cues, no roles."""
 
     cues: Mapping[str, re.Pattern[str]] = field(default_factory=dict)  # by what they tell
     names: bool = False
@@ -225,8 +225,8 @@ class ProbeClass:
     def __post_init__(self) -> None:
         if not self.is_gender and len(set(self.swap)) < 2:
             raise DocnmtError(
-                f"--swap {','.join(self.swap)}: there is no other word to put in its place\n"
-                f"  Name two different words or more, or {GENDER} for all pronouns of a person at once."
+                f"--swap {','.join(self.swap)}: there is no other word to swap with\n"
+                f"  Name two or more different words, or {GENDER} for all pronouns of a person at once."
             )
 
     @property
@@ -253,8 +253,8 @@ def chosen_classes(
     known = {one.swap: one for one in ready_made(languages)}
     if not swaps and not known:
         raise DocnmtError(
-            f"no ready-made classes for {'-'.join(languages)!r}\n"
-            f"  They are there for {', '.join(presets())}; name words with --swap."
+            f"there are no ready-made word classes for {'-'.join(languages)!r}\n"
+            f"  There are some for {', '.join(presets())}; for others, name words with --swap."
         )
     classes = [known.get(words) or ProbeClass("/".join(words), words) for words in map(tuple, swaps)]
     if source:

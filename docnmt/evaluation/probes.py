@@ -1,6 +1,6 @@
-"""Probes: contrastive items from any corpus, in which one word depends on what stands before.
+"""Probes: contrastive items from any corpus, in which one word depends on what comes before.
 
-A class is a handful of words that can stand in each other's place (his, her, its) where the source
+A class is a few words that can replace each other (his, her, its) where the source
 has one word for all of them (son). An item is a sentence whose reference has exactly one of them;
 its wrong translations are the reference with each of the others in its place. Both languages are
 searched for cues: words by which the sentence itself tells which one it must be.
@@ -273,7 +273,7 @@ def prior_table(items: Sequence[Item], languages: tuple[str, str]) -> Table:
             {"class": name, "items": len(own), "documents": documents, "right": shares, "chance": chance}
         )
     table.notes.append(
-        "Most frequent: percent right by always saying the most frequent word; chance: by guessing. With cue: a word "
-        "of the sentence, or of its reference, may tell."
+        "Most frequent: percent right by always choosing the most frequent word; chance: by guessing. With cue: a word "
+        "of the sentence, or of its reference, may reveal the right one."
     )
     return table

@@ -93,7 +93,7 @@ def _prefixes(groups: Sequence[str], ids: Sequence[str]) -> dict[str, str]:
         domain, _, listed = (part.strip() for part in group.partition("="))
         for prefix in map(str.strip, listed.split(",")):
             if not domain or not prefix:
-                raise DocnmtError(f"cannot read the domain {group!r}\n  Write NAME=prefix,prefix.")
+                raise DocnmtError(f"invalid domain {group!r}\n  Write NAME=prefix,prefix.")
             if prefix in prefixes:
                 raise DocnmtError(f"{prefix!r} is listed twice among the domains\n  List it once.")
             prefixes[prefix] = domain
@@ -159,16 +159,17 @@ def warn_of_tokens(texts: Mapping[str, Sequence[str]], remedy: str = "--tokenize
     for name, sentences in texts.items():
         if 2 * sum(sentence.endswith(" .") for sentence in sentences) > len(sentences):
             warnings.warn(
-                f"{name}: looks tokenised, and is tokenised again for BLEU; {remedy} prevents that", stacklevel=1
+                f"{name}: this text looks tokenised and is tokenised again for BLEU; {remedy} prevents that",
+                stacklevel=1,
             )
 
 
 def warn_of_language(references: References) -> None:
-    """Where words have no spaces between them, BLEU of whole sentences is next to nothing."""
+    """If words have no spaces between them, BLEU of whole sentences is nearly zero."""
     text = "".join(references.texts[0])
     if 3 * len(_CJK.findall(text)) > len(text):
         warnings.warn(
-            "the references look Chinese or Japanese, but words are taken to be separated by spaces; --language zh "
+            "the references look Chinese or Japanese, but BLEU expects spaces between words; --language zh "
             "(or ja) chooses the right tokenizer",
             stacklevel=1,
         )
@@ -224,7 +225,7 @@ def result_tables(results: Sequence[Result], resample: str = "documents") -> lis
         metrics = list(dict.fromkeys(result.metric for result in own))
         heads = [*columns(*labels), Column("system", text=True), *(Column(metric.name) for metric in metrics)]
         table = Table(f"{title}: {own[0].part.title}" if kind == "all" else title, heads)
-        table.strong_means = "the best score; docnmt compare tells whether it is better by more than chance"
+        table.strong_means = "the best score; docnmt compare tests whether the difference is more than chance"
         for part, here in groupby(own, key=lambda result: result.part):
             _add_rows(table, labels, part, list(here))
         if kind != "document":
@@ -255,8 +256,8 @@ def _interval_note(results: Sequence[Result], resample: str) -> str:
     note = f"[ ]: 95 %, {RESAMPLES:,} resamples of {units}, seed {SEED}"
     fewest = min(len(r.part.documents) if resample == "documents" else r.part.sentences for r in results)
     if resample == "documents" and fewest == 1:
-        return f"{note}. A single document has no interval; --resample sentences gives one"
-    return f"{note}. Rough where there are fewer than {FEW} {resample}" if fewest < FEW else note
+        return f"{note}. A single document has no interval; use --resample sentences"
+    return f"{note}. Rough with fewer than {FEW} {resample}" if fewest < FEW else note
 
 
 def drawn_units(metrics: Iterable[Metric], resample: str) -> str:

@@ -1,4 +1,4 @@
-"""How sure a score and a difference of scores are: documents (or sentences) are resampled.
+"""How certain a score and a difference of scores are: documents (or sentences) are resampled.
 
 The sentences of a document are hard in similar ways, and a document-level system is right or wrong
 about several of them at once. Sentences drawn one by one therefore give intervals that are too
@@ -43,19 +43,19 @@ UNKNOWN = Interval(math.nan, math.nan)
 
 @dataclass(frozen=True)
 class Difference:
-    """A system beside a baseline; `difference` is system - baseline, also where lower is better.
+    """A system compared with a baseline; `difference` is system - baseline, even if lower is better.
 
-    Both p are the probability of so large a difference between systems that are equally good.
-    Neither is ever 0: where trials are drawn, the result that was found counts as one more of them.
+    Both p are the probability of such a large difference between systems that are equally good.
+    Neither is ever 0: if trials are drawn, the observed result counts as one more of them.
 
     p_randomisation: in each trial a coin decides for each document whether the two systems swap
     their outputs; p is the share of trials whose difference, in either direction, is at least as
-    large. Where there are no more ways to swap than trials, each is tried once, and p is exact.
+    large. If there are no more ways to swap than trials, each is tried once, and p is exact.
 
     p_bootstrap: documents are drawn with replacement, the same for both systems; p is the share of
     resamples in which the absolute difference exceeds its mean over all resamples by at least the
-    difference found, as sacrebleu and Moses define it. It stays near one half where the systems
-    hardly differ, and counts one tail where they do.
+    observed difference, as sacrebleu and Moses define it. It stays near one half if the systems
+    hardly differ, and counts one tail if they do.
     """
 
     baseline: float

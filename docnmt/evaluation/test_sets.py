@@ -81,8 +81,8 @@ def _all_references(files: CorpusFiles, documents: Sequence[ParallelDocument], l
     for document in documents:
         if len(places[document.id]) != len(document):
             raise DocnmtError(
-                f"{files}: document {document.id} has {len(places[document.id]):,} references but {len(document):,} "
-                "sentence pairs\n  A test set cannot lose sentences: correct what skip_bad would skip."
+                f"{files}: document {document.id} has {len(places[document.id]):,} references, but {len(document):,} "
+                "sentence pairs\n  A test set must be complete: correct the sentences that skip_bad would skip."
             )
     return [[version[i] for document in documents for i in places[document.id]] for version in found.texts]
 
@@ -135,9 +135,11 @@ def with_contexts(documents: Sequence[D], spec: ContextSpec, seed: int) -> dict[
 
 
 def shuffled(documents: Sequence[D], seed: int) -> list[D]:
-    """For each document, another text of its length put together from other documents: contexts that do not belong."""
+    """For each document, a text of its length made from other documents: contexts that do not belong to it."""
     if len({document.id for document in documents}) < 2:
-        raise DocnmtError("shuffled contexts come from other documents\n  Give two documents or more.")
+        raise DocnmtError(
+            "shuffled contexts come from other documents, but there is only one\n  Give two or more documents."
+        )
     generator = random.Random(seed)
     foreign = []
     for document in documents:
@@ -154,7 +156,7 @@ def repeated(documents: Sequence[D], spec: ContextSpec) -> list[D]:
     """For each sentence a document of its own: the sentence, and once more for every sentence of
     its context.
 
-    A context that is as long as the true one and fits, but tells nothing new.
+    A context that is as long as the true one and fits, but says nothing new.
     """
     again = []
     for document in documents:

@@ -1,4 +1,4 @@
-"""Measures of single words: F1 of a class such as his, her and its, and whether terms are translated consistently."""
+"""Metrics of single words: F1 of a class such as his, her and its, and whether terms are translated consistently."""
 
 from __future__ import annotations
 
@@ -74,14 +74,14 @@ def measure_consistency(outputs: Sequence[Output], references: References) -> li
     """Of each system, with the same word tables for all, learnt from all outputs and references together."""
     if references.sources is None:
         raise DocnmtError(
-            "--terms follows the words of the source, and the references have no source\n"
+            "--terms needs the source sentences, but the references have none\n"
             "  Give references in a format that holds both sides, such as TSV."
         )
     sources = [_words(text) for text in references.sources]
     if sum(map(bool, map(_UNSPACED.search, references.sources))) * 2 > len(sources):
         raise DocnmtError(
-            "--terms needs a source that has words with spaces between them\n"
-            "  Leave it out, or give a source that is split into words."
+            "--terms needs a source with spaces between words\n"
+            "  Leave --terms out, or give a source that is split into words."
         )
     texts = [*(output.sentences for output in outputs), *references.texts]
     targets = [[_words(sentence) for sentence in text] for text in texts]

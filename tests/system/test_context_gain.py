@@ -95,5 +95,5 @@ def test_a_corpus_without_documents_is_refused(model, tmp_path):
     files = tmp_path / "fr", tmp_path / "en"
     done = command("context-gain", model, *files, "--format", "sentences")
     fails(done, "no sentence of the corpus has a neighbour")
-    fails(command("context-gain", model, *files, "--format", "text"), "other documents", "Give two documents")
+    fails(command("context-gain", model, *files, "--format", "text"), "other documents", "Give two or more documents")
     fails(command("context-gain", model, *files, "--sentences", 0), "--sentences 0")

@@ -63,7 +63,7 @@ def test_a_set_from_scores_to_figures(model, contrastive, tmp_path):
     }
     for said in ("with context", "no context", "sentence model", "distance 1", result["signature"]):
         assert said in done.out
-    assert "Gold target context is given in the set and not used by this model." in done.out
+    assert "The set has gold target context, which this model does not use." in done.out
 
 
 def test_the_table_as_markdown_and_latex(model, contrastive, tmp_path):
@@ -102,7 +102,7 @@ def test_what_goes_wrong_is_said(model, contrastive, tmp_path):
         ((bad,), f"{bad}, line 13: no 'phenomenon'"),
         ((contrastive, "--layout", "other"), "unknown layout 'other'"),
         ((contrastive, "--context", "two"), "invalid context 'two'"),
-        ((contrastive, "--context-from", tmp_path), "has its contexts in the set itself"),
+        ((contrastive, "--context-from", tmp_path), "contain their contexts"),
         ((tmp_path / "none",), "no such file"),
     ):
         done = command("contrast", model, *arguments, "--json", tmp_path / "figures.json")

@@ -232,7 +232,7 @@ def test_comparison_tables(work):
     ]
     assert re.search(r"\|  \| good \| \d+\.\d\d \| \*\*\+\d+\.\d\d\*\* \| \\?\[\+\d", markdown), "significant: bold"
     assert "Only 3 documents: the bootstrap is rough, and p by swaps cannot fall below 0.25" in markdown
-    assert "A single document proves nothing" in markdown
+    assert "A single document says nothing" in markdown
     assert "TER (lower is better): nrefs:1" in done.out
     assert (work / "c.tex").read_text().count(r"\begin{table}") == 5
 
@@ -245,7 +245,7 @@ def test_what_is_resampled_is_said(work):
     for metrics in ((), ("--metric", "document-bleu", "bleu")):  # whichever comes first
         said = command("compare", *arguments, *metrics).out
         assert "trials) of sentences (document BLEU: documents), seed 1" in said
-        assert "document BLEU: 8 documents are few to draw from" in said
+        assert "document BLEU: only 8 documents to draw from" in said
     alone = command("compare", *arguments, "--metric", "document-bleu").out
     assert "(all 256 swaps) of documents, seed 1" in alone and "Only 8 documents" in alone
 
@@ -402,7 +402,7 @@ def test_errors_say_what_to_do(work, tmp_path):
         ): f"{short}, line 3, document game:a: expected 40 lines, one for each sentence, found 2",
         ("evaluate", work / "base.tsv", "--reference", tmp_path / "no.tsv"): f"{tmp_path}/no.tsv: no such file",
         ("evaluate", work / "base.tsv", *reference, "--metric", "beu"): "unknown metric 'beu' Did you mean 'bleu'?",
-        ("evaluate", work / "base.tsv", *reference, "--domains", "x"): "cannot read the domain 'x'",
+        ("evaluate", work / "base.tsv", *reference, "--domains", "x"): "invalid domain 'x'",
         ("compare", work / "base.tsv", *reference): "a comparison needs a baseline and a system Name two files",
         ("compare", work / "base.tsv", work / "base.tsv", *reference): f"{work}/base.tsv: named twice",
     }

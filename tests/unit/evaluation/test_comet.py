@@ -113,4 +113,4 @@ def test_a_version_without_context_says_so(python, evaluate, tmp_path, capsys):
     module = tmp_path / "stand-in" / "comet" / "__init__.py"
     module.write_text(module.read_text().replace(CONTEXT, ""))
     assert evaluate("--comet-python", python, "--comet-model", tmp_path / "model.ckpt", "--comet-context", 1) == 2
-    assert "knows no context" in capsys.readouterr().err
+    assert "does not support context" in capsys.readouterr().err

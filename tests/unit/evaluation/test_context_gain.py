@@ -193,7 +193,7 @@ def test_a_model_that_ignores_its_context_gains_exactly_nothing():
         assert all(not gains.any() for gains in gain.gains(over)), "not exactly zero"
     assert len(set(quality.translations.values())) == 1 and len(set(quality.translations[TRUE])) > 5
     assert all(found.difference == 0 and found.p_randomisation == 1 for found in quality.differences.values())
-    assert Figures(gain, quality, {}).verdict().startswith("No use of the context can be seen")
+    assert Figures(gain, quality, {}).verdict().startswith("There is no sign that the context is used")
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,9 @@ def test_a_model_that_reads_its_context_gains_over_the_sentence_repeated_too(gai
     assert told in Figures(replace(gain, log_probabilities=changed), None, {}).verdict()
 
 
-@pytest.mark.parametrize(("lost", "told"), [(1e-5, "No use of the context"), (1e-3, "worse than without")])
+@pytest.mark.parametrize(
+    ("lost", "told"), [(1e-5, "no sign that the context is used"), (1e-3, "worse with its context")]
+)
 def test_what_is_shown_as_nothing_is_called_nothing(gain, lost, told):
     values = {name: -lost if name == TRUE else 0.0 for name in CONTEXTS}
     changed = {name: [np.full(len(row), values[name]) for row in gain.log_probabilities[TRUE]] for name in CONTEXTS}
@@ -286,9 +288,9 @@ def test_tables_and_json_say_the_same(translator, documents, gain):
     [
         (-1.0, -2.0, -2.0, "uses its context"),
         (-1.0, -2.0, -1.0, "no more than one of another document"),
-        (-1.0, -1.0, -2.0, "no better than none"),
-        (-2.0, -1.0, -2.0, "worse than without"),
-        (-1.0, -1.0, -1.0, "No use"),
+        (-1.0, -1.0, -2.0, "no better than no context"),
+        (-2.0, -1.0, -2.0, "worse with its context"),
+        (-1.0, -1.0, -1.0, "no sign that"),
     ],
 )
 def test_the_verdict(true, none, foreign, said):

@@ -93,20 +93,20 @@ def test_an_item_of_the_same_text_is_kept_each_time(tmp_path):
 
 BAD = {
     "unknown field 'rigth'": {"rigth": "x"},
-    "no 'wrong'": {"wrong": ...},
-    "no 'source'": {"source": ...},
-    "'document' must be a short string": {"document": 7},
-    "'phenomenon' must be a short string": {"phenomenon": " "},
-    "'wrong' is not a list of one translation or more: \"she sleeps.\"": {"wrong": "she sleeps."},
-    "'wrong' is not a list of one translation or more: []": {"wrong": []},
-    "'source' does not hold sentences: 3": {"source": 3},
-    "'right' does not hold sentences": {"right": ["a", None]},
-    "'previous' does not hold sentences": {"previous": "elle est là."},
-    "an empty sentence in 'right'": {"right": "  "},
-    "an empty sentence in 'wrong'": {"wrong": ["a", []]},
+    "the field 'wrong' is missing": {"wrong": ...},
+    "the field 'source' is missing": {"source": ...},
+    "'document' must be a short, non-empty string": {"document": 7},
+    "'phenomenon' must be a short, non-empty string": {"phenomenon": " "},
+    "'wrong' must be a list of one or more translations, not \"she sleeps.\"": {"wrong": "she sleeps."},
+    "'wrong' must be a list of one or more translations, not []": {"wrong": []},
+    "'source' must be a sentence or a list of sentences, not 3": {"source": 3},
+    "'right' must be a sentence or a list": {"right": ["a", None]},
+    "'previous' must be a sentence or a list": {"previous": "elle est là."},
+    "'right' has an empty sentence": {"right": "  "},
+    "'wrong' has an empty sentence": {"wrong": ["a", []]},
     "control character U+0007 at character 2 of a sentence in 'previous'": {"previous": ["a\a"]},
-    "1 source sentences but a translation of 2": {"wrong": [["a", "b"]]},
-    "2 source sentences but a translation of 1": {"source": ["a", "b"]},
+    "1 source sentences, but a translation has 2": {"wrong": [["a", "b"]]},
+    "2 source sentences, but a translation has 1": {"source": ["a", "b"]},
     "1 sentences in 'previous' but 2 in 'previous_target'": {"previous": ["a"], "previous_target": ["a", "b"]},
     "'distance' must be a whole number, 0 or more, not -1": {"distance": -1},
     "'position' must be a whole number, 0 or more, not true": {"position": True},
@@ -128,7 +128,7 @@ def test_a_bad_item_is_named_with_its_line(tmp_path, said):
     ("text", "said"),
     [
         (b'{"document": ', "line 1: not valid JSON"),
-        (b"[1]\n", "line 1: not a JSON object"),
+        (b"[1]\n", "line 1: this line is not a JSON object"),
         (b'\n{"document": "\xff"}\n', "line 2: byte 0xFF at character 15 is not valid UTF-8"),
         (b"\n\n", "no items"),
     ],
@@ -365,15 +365,15 @@ def test_what_a_reader_has_to_know_is_said():
     own = replace(ITEM, distance=0)
     assert notes([own]) == []
     (said,) = notes([ITEM, replace(ITEM, previous=("a",)), replace(ITEM, following=("a",)), own])
-    assert said.startswith("Items without any context, whose distance is not known: 1.")
+    assert said.startswith("Items without any context, whose distance is unknown: 1.")
     gold = replace(ITEM, previous=("a",), previous_target=("b",))
-    assert notes([gold]) == ["Gold target context is given in the set and not used by this model."]
+    assert notes([gold]) == ["The set has gold target context, which this model does not use."]
     twin = replace(own, right=ITEM.wrong[0], wrong=(ITEM.right,))
     (said,) = notes([own, twin, replace(own, source=("elle lit.",))])
     assert said.startswith("Items that source context cannot decide") and said.endswith("right: 2.")
     near = replace(ITEM, previous=("a",), distance=1)
     (said,) = notes([replace(ITEM, distance=2), replace(ITEM, distance=0), near])
-    assert said == "Items that depend on a sentence before, of which the set gives none: 1."
+    assert said == "Items that depend on a previous sentence which the set does not contain: 1."
 
 
 # ---- documents as what is drawn, and contexts of other documents ----

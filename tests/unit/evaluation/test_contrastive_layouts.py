@@ -202,10 +202,10 @@ def test_an_item_among_many_that_is_not_where_it_says_is_left_without_context(tm
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"errors": []}, "item 1: 'wrong' is not a list of one translation or more"),
+        ({"errors": []}, "item 1: 'wrong' must be a list of one or more translations"),
         ({"errors": [{"replacement": "er"}]}, "item 1: does not fit the layout (KeyError('contrastive'))"),
         ({"ref segment": None}, "item 1: does not fit the layout"),
-        ({"segment id": "1"}, "item 1: no number under 'segment id'"),
+        ({"segment id": "1"}, "item 1: 'segment id' is not a number"),
         ({"src segment": "a\udcff"}, "item 1: byte 0xFF at character 2 is not valid UTF-8"),
     ],
 )
@@ -290,7 +290,7 @@ def test_bad_bawden_blocks(tmp_path):
     assert "item 1:" in refused(save(tmp_path / "b.json", short))
     assert "not an object of blocks" in refused(save(tmp_path / "c.json", []), layout="bawden")
     letters = {"1": {"src": "ab", "trg": [{"type": "m.sg", "correct": "ab", "incorrect": "ac"}]}}
-    assert "'ab' where a list of sentences should be" in refused(save(tmp_path / "d.json", letters))
+    assert "'ab' instead of a list of sentences" in refused(save(tmp_path / "d.json", letters))
 
 
 def voita_item(*candidates: str, true: Any = 0, source: str = "A . _eos B . _eos C .") -> dict[str, Any]:
@@ -319,10 +319,10 @@ def test_voita_passages_score_what_the_candidates_do_not_share(tmp_path):
 @pytest.mark.parametrize(
     ("item", "said"),
     [
-        (voita_item("a . _eos b . _eos c .", true=0), "'wrong' is not a list of one translation or more"),
+        (voita_item("a . _eos b . _eos c .", true=0), "'wrong' must be a list of one or more translations"),
         (voita_item("a", "b", true=2, source="A"), "true_ind 2 of 2 candidates"),
         (voita_item("a", "b", true="0", source="A"), "does not fit the layout"),
-        (voita_item("a . _eos b .", "a . _eos c ."), "source sentences but a translation of"),
+        (voita_item("a . _eos b .", "a . _eos c ."), "source sentences, but a translation has"),
         ({"true_ind": 0}, "KeyError('dst')"),
         ("true_ind", "does not fit the layout"),
     ],
@@ -351,20 +351,20 @@ def test_every_layout_is_told_by_its_content_and_may_be_named(tmp_path):
         packed.write_bytes(gzip.compress(b"\xef\xbb\xbf" + Path(path).read_bytes()))
         assert [item.right for item in read_set(str(packed))] == [item.right for item in read_set(path)]
     for layout in ("docnmt", "bawden", "voita"):
-        assert "has its contexts in the set itself" in refused(given[layout], context_from=["x"])
+        assert "contain their contexts" in refused(given[layout], context_from=["x"])
 
 
 @pytest.mark.parametrize(
     ("text", "options", "said"),
     [
-        ("A sentence.\n", {}, "cannot tell which layout this contrastive set has"),
-        ("", {}, "cannot tell which layout this contrastive set has"),
-        ("[]", {}, "cannot tell which layout this contrastive set has"),
+        ("A sentence.\n", {}, "the layout of this contrastive set is not recognised"),
+        ("", {}, "the layout of this contrastive set is not recognised"),
+        ("[]", {}, "the layout of this contrastive set is not recognised"),
         ("[]", {"layout": "voita"}, "no items"),
         ("[]", {"layout": "vojta"}, "unknown layout 'vojta'"),
         ("[]", {"layout": "text"}, "unknown layout 'text'"),
         ("{}", {"layout": "contrapro"}, "not a list of items"),
-        ('[\n{"true_ind": 0,\n1}]', {}, "line 3: not JSON"),
+        ('[\n{"true_ind": 0,\n1}]', {}, "line 3: not valid JSON"),
     ],
 )
 def test_what_is_no_set_is_refused(tmp_path, text, options, said):

@@ -96,7 +96,7 @@ def test_a_perfect_translation_and_an_empty_one(name):
 
 
 def test_references_that_do_not_match_are_refused():
-    with pytest.raises(DocnmtError, match="5 translations but 4 segments in reference 2"):
+    with pytest.raises(DocnmtError, match="5 translations, but reference 2 has 4 segments"):
         make_metric("bleu").statistics(HYPOTHESES, [REFERENCES[0], REFERENCES[1][:4]])
 
 

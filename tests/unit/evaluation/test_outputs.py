@@ -315,7 +315,7 @@ def test_systems_are_named_as_shortly_as_tells_them_apart(tmp_path, references):
     assert names(paths[0], paths[1]) == ["base", "mine"]
     assert names(paths[1], paths[2]) == ["mine.tsv", "mine.txt"]
     assert names(paths[0], paths[3]) == [paths[0], paths[3]]
-    with pytest.raises(DocnmtError, match=r"base.tsv: named twice\n  Name each system once"):
+    with pytest.raises(DocnmtError, match=r"base.tsv: given twice\n  Give each system once"):
         names(paths[0], paths[0])
 
 
@@ -352,16 +352,16 @@ MISFITS = {
         r"out, line 1, document court: expected 3 .*found 1\n.*If empty lines are",
     ),
     "an empty file": ("", r"out, line 1, document court: expected 5 lines, one for each sentence, found 0"),
-    "several versions": (sgml("tstset", SAID, "A") + sgml("tstset", SAID, "B"), r"2 translations of each sentence"),
+    "several versions": (sgml("tstset", SAID, "A") + sgml("tstset", SAID, "B"), r"2 translations for each sentence"),
     "versions of some documents": (
         sgml("tstset", SAID, "A") + sgml("tstset", {"court": SAID["court"]}, "B"),
-        r"document market: expected 2 translations, as the first document has, found 1",
+        r"document market: expected 2 translations, as in the first document, but found 1",
     ),
     "versions of other lengths": (
         sgml("refset", SAID, "A") + sgml("refset", CUT, "B"),
         r"document court: 3 sentences in one translation but 2 in another \(from line \d+ of .*out\)",
     ),
-    "a dataset without translations": (wmt(("src", SOURCES), ("ref", TARGETS)), r"document court: no <hyp>"),
+    "a dataset without translations": (wmt(("src", SOURCES), ("ref", TARGETS)), r"document court: there is no <hyp>"),
     "a wrong number of columns": (
         "court\ta\tb\tc\n" + tsv(SAID),
         r"line 1, document court: 4 columns, but there should be 2 or 3",
@@ -379,9 +379,9 @@ MISFITS = {
         tsv(SAID) + "court\tmore\n",
         r"line 6, document court: .*already read, from line 1",
     ),
-    "broken JSON": (jsonl(SOURCES, SAID) + "{oops\n", r"line 3: not JSON"),
+    "broken JSON": (jsonl(SOURCES, SAID) + "{oops\n", r"line 3: not valid JSON"),
     "JSON without id": (jsonl(SOURCES, SAID) + '{"target": "x"}\n', r"line 3: no document id"),
-    "JSON without translation": ('{"id": "court", "source": ["x"]}\n', r"line 1, document court: no target"),
+    "JSON without translation": ('{"id": "court", "source": ["x"]}\n', r"line 1, document court: target must be"),
     "JSON of unequal sides": (
         '{"id": "court", "source": ["x"], "target": []}\n',
         r"1 source sentences but 0 target sentences",
@@ -389,12 +389,12 @@ MISFITS = {
     "JSON of a document twice": (jsonl(SOURCES, SAID) * 2, r"line 3, document court: .*already read, from line 1"),
     "sentences in another order": (
         tsv({**SOURCES, "court": SOURCES["court"][::-1]}, SAID),
-        r"line 1, document court: a translation of 'Tout est prêt.' where the reference is one of \"L'avocat arrive.\""
+        r"line 1, document court: the source is 'Tout est prêt.' here, but \"L'avocat arrive.\" in the references"
         r"\n.*leave its column out",
     ),
     "an older test set": (
         jsonl({**SOURCES, "market": ("Il est vert.", "Je le prends.")}, SAID),
-        r"line 2, document market: a translation of 'Il est vert.'",
+        r"line 2, document market: the source is 'Il est vert.'",
     ),
     "a control character": (text(SAID).replace("ripe", "ri\x07pe"), r"out, line 5: control character U\+0007"),
 }
@@ -423,7 +423,7 @@ BAD_REFERENCES = {
     ),
     "empty in the second file": (
         [tsv(TARGETS), tsv({**TARGETS, "market": ("x", "")})],
-        r"ref1, document market: sentence 2 has an empty reference\n  Give the sentence its reference",
+        r"ref1, document market: sentence 2 has an empty reference\n  Add the reference",
     ),
     "nothing at all": (["\n\n"], r"ref0: contains no references\n  Choose a file"),
     "files that do not fit": ([tsv(TARGETS), tsv(CUT)], r"ref1, line 2, document court: expected 3 sentences, found 2"),
@@ -493,8 +493,8 @@ def test_documents_are_sorted_by_id(games):
 @pytest.mark.parametrize(
     ("groups", "message"),
     [
-        (["games"], r"cannot read the domain 'games'\n  Write NAME=prefix,prefix"),
-        (["games=wesnoth,"], r"cannot read the domain 'games=wesnoth,'"),
+        (["games"], r"invalid domain 'games'\n  Write NAME=prefix,prefix"),
+        (["games=wesnoth,"], r"invalid domain 'games=wesnoth,'"),
         (["a=wesnoth", "b=wesnoth"], r"'wesnoth' is listed twice"),
         (["a=wessnoth"], r"no document id begins with 'wessnoth'\n  Did you mean 'wesnoth'\?"),
         (["a=zzz"], r"no document id begins with a prefix of the domain 'a'\n  Ids here look like 'wesnoth:b'"),

@@ -73,9 +73,9 @@ def test_pairs_of_occurrences_are_counted():
 
 
 def test_terms_need_a_source_with_words():
-    with pytest.raises(DocnmtError, match="have no source"):
+    with pytest.raises(DocnmtError, match="but the references have none"):
         measure_consistency([Output("a", tuple(SAME * 40))], references(None))
-    with pytest.raises(DocnmtError, match="spaces between them"):
+    with pytest.raises(DocnmtError, match="spaces between words"):
         measure_consistency([Output("a", tuple(SAME * 40))], references(["那盏灯亮着"] * 5))
 
 

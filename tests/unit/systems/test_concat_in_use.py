@@ -239,8 +239,8 @@ def test_where_a_set_has_no_target_context_the_model_makes_its_own():
     assert target_contexts(Translator(briefly_trained("concat-2-to-1")), [bare], None) == [()]
     gold = item(document, 3)
     assert notes([gold, bare], True) == [
-        "This model sees the gold target context of the set, not its own translations.",
-        "Items without target context, for which the model translated the sentences before: 1.",
+        "This model sees the set's gold target context, not its own translations.",
+        "Items without target context, for which the model translated the previous sentences: 1.",
     ]
     assert notes([bare]) == []
 
@@ -283,5 +283,5 @@ def test_the_figures_and_the_page_are_made(translator):
     overall = figures.overall()
     assert ("not scored" in overall.markdown()) is translator.card.context.translate_previous
     page = context_gain_page("names", translator, pairs, figures)
-    assert "has no context attention of the paper" in page
+    assert "lacks the paper's context attention" in page
     assert quality.translations[REPEATED] != quality.translations[NONE]

@@ -123,7 +123,7 @@ def test_an_epoch_of_foreign_contexts_holds_every_sentence_once_within_the_budge
 
 def test_one_document_has_no_other_to_take_contexts_from(tmp_path):
     alone = make_store(tmp_path / "alone", parallel_documents([6]))
-    with pytest.raises(DocnmtError, match=r"come from other documents\n  Give two documents or more"):
+    with pytest.raises(DocnmtError, match=r"come from other documents.*\n  Give two documents or more"):
         examples_of([alone], rule(), foreign=1)
     # Two stores with a document each are two documents.
     assert contexts(
@@ -184,8 +184,11 @@ def test_a_model_without_context_has_none_to_confuse():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: DocumentStepConfig(context_from="shuffle"), "document.context_from: 'shuffle'.*\n.*'shuffled'"),
-        (lambda: SentenceStepConfig(corpora="document"), "sentence.corpora: 'document'.*\n.*'documents'"),
+        (
+            lambda: DocumentStepConfig(context_from="shuffle"),
+            "document.context_from: unknown value 'shuffle'\n.*'shuffled'",
+        ),
+        (lambda: SentenceStepConfig(corpora="document"), "sentence.corpora: unknown value 'document'\n.*'documents'"),
     ],
 )
 def test_unknown_values_are_refused(make, message):
