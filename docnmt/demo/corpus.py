@@ -125,7 +125,7 @@ _README = """\
 A demo corpus, French to English, made by docnmt out of its own words and grammar
 ({documents} documents, seed {seed}).
 
-train.tsv, dev.tsv, test.tsv   document id TAB source sentence TAB target sentence, one sentence a line
+train.tsv, dev.tsv, test.tsv   document id TAB source sentence TAB target sentence, one sentence per line
 train.fr, train.en, ...        the same as plain text, with an empty line between documents
 context-words.jsonl            dev and test: the target words that only the sentences before decide, with the
                                words that would fit as well without them
@@ -173,7 +173,7 @@ def read_context_words(path: Path) -> dict[tuple[str, int], list[ContextWord]]:
                 raise BadInput(
                     "bad context word",
                     f"not a context word: {line.strip()[:80]!r} ({error!r})",
-                    "Each line holds a JSON object with document, position, phenomenon, distance, right and wrong.",
+                    "Each line must be a JSON object with document, position, phenomenon, distance, right and wrong.",
                     file=str(path),
                     line=number,
                 ) from error

@@ -114,7 +114,9 @@ def run_demo(recipe: Recipe, progress: Progress, console: Console, json_path: st
     _print_changes(console, test, outputs, words, recipe)
     seconds = time.monotonic() - started
     model = models["document"]
-    console.print(f"\nDone in {seconds:.0f} s. To translate a French text in the words that this small model knows:\n")
+    console.print(
+        f"\nDone in {seconds:.0f} s. To translate a French text that uses the words this small model knows:\n"
+    )
     for arguments in (f"translate {model} my-text.txt", f"serve {model}"):
         console.print(f"  {_typed()} {arguments}", markup=False, highlight=False, soft_wrap=True)
     console.print()

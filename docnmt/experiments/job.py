@@ -1,6 +1,6 @@
-"""`docnmt tables`, up to the results: what is asked for, which runs that needs, how long they take, training them.
+"""`docnmt tables`, up to the results: what is requested, which runs that needs, how long they take, training them.
 
-An `Experiment` is what is asked for, checked before hours are spent on it; a `Lab` is an experiment with its data
+An `Experiment` is what is requested, checked before hours are spent on it; a `Lab` is an experiment with its data
 prepared and its test sets read.
 """
 
@@ -67,18 +67,18 @@ def make_experiment(
     """`compare` has pairs of rows, by name."""
     unknown = [name for name in names if name not in NAMES]
     if unknown:
-        raise DocnmtError(f"no table is called {unknown[0]!r}\n  Choose from {', '.join(NAMES)}.")
+        raise DocnmtError(f"unknown table {unknown[0]!r}\n  Choose from {', '.join(NAMES)}.")
     if seeds < 1:
-        raise DocnmtError(f"{seeds} seeds: nothing would be trained\n  Use --seeds 1 or more.")
+        raise DocnmtError(f"--seeds {seeds}: nothing would be trained\n  Use 1 or more.")
     if not recipe.context.active:
         raise DocnmtError(
-            "the recipe's model has no context: the tables compare models that have one\n"
+            "the recipe's model has no context, but the tables compare models with context\n"
             '  Set context.kind = "attention" and context.integration.'
         )
     if recipe.document.start_from or recipe.document.context_from != "own":
         raise DocnmtError(
-            "the recipe sets document.start_from or document.context_from: the tables choose both for each row\n"
-            "  Take them out of the recipe."
+            "the recipe sets document.start_from or document.context_from, but the tables choose both for each row\n"
+            "  Remove them from the recipe."
         )
     kinds = (recipe.model.kind, recipe.context.kind)
     if kinds != ("transformer", "attention"):
@@ -145,7 +145,7 @@ def asked_pairs(rows: Rows, names: Iterable[Sequence[str]]) -> list[Pair]:
     for pair in asked:
         if pair.runs == pair.baseline:
             raise DocnmtError(
-                f"--compare {pair.name!r} {pair.against!r}: both are the same runs\n  Name two different rows."
+                f"--compare {pair.name!r} {pair.against!r}: both rows are the same runs\n  Name two different rows."
             )
     return [*claims, *asked]
 
@@ -158,12 +158,14 @@ def _find(rows: Rows, name: str) -> tuple[Run, ...]:
     found = {each[name] for each in rows.values() if name in each}
     if len(found) > 1:
         where = [place for place in placed if place.endswith(f":{name}")]
-        raise DocnmtError(f"--compare {name!r}: several tables have such a row\n  Say which: {', '.join(where)}.")
+        raise DocnmtError(
+            f"--compare {name!r}: several tables have a row of this name\n  Write one of {', '.join(where)}."
+        )
     if not found:
         labels = list(dict.fromkeys(label for each in rows.values() for label in each))
         near = difflib.get_close_matches(name, [*labels, *placed], n=1)
         hint = f"Did you mean {near[0]!r}?" if near else f"Rows: {'; '.join(labels) or 'none'}."
-        raise DocnmtError(f"--compare {name!r}: no table that is made has such a row\n  {hint}")
+        raise DocnmtError(f"--compare {name!r}: none of the chosen tables has such a row\n  {hint}")
     return found.pop()
 
 
@@ -193,7 +195,7 @@ def open_lab(experiment: Experiment, progress: Progress, processes: int = 1) -> 
     prepared = prepare(recipe, progress)
     if experiment.tables and prepared.documents.card["documents"] < 2:
         raise DocnmtError(
-            "data.documents is a single document: the controls take contexts from others\n"
+            "data.documents is a single document, but the controls take contexts from other documents\n"
             "  Mark where documents begin: see docs/formats.md."
         )
     store = RunStore(recipe, data_keys(prepared.stores), progress, processes)
@@ -231,9 +233,9 @@ def planned(runs: Mapping[Run, RunStatus], estimates: Estimates) -> Table:
     known = [each for each in left if each is not None]
     if left and len(known) == len(left):
         table.notes.append(
-            f"{sum(known, Range(0.0, 0.0))} of training to go, one run after another on this machine: estimated from "
+            f"{sum(known, Range(0.0, 0.0))} of training left, one run after another on this machine: estimated from "
             "the fastest and the slowest of a few batches of short, usual and long sentences, timed just now. "
-            "Validation and translation come on top. A run that is stopped resumes where it was."
+            "Validation and translation take extra time. A run that was stopped resumes where it was."
         )
     elif left:
         table.notes.append("Unknown: there is too little memory here to time enough batches.")
@@ -304,14 +306,14 @@ def data_table(recipe: Recipe) -> Table:
     table = Table("Data", [Column(name, text=True) for name in columns])
     for role in ROLES:
         if not getattr(recipe.data, role):
-            table.add(role, "-", "", "optional" if role == "sentences" else f"not named: set data.{role}")
+            table.add(role, "-", "", "optional" if role == "sentences" else f"not given: set data.{role}")
         for files in getattr(recipe.data, role):
             if lacks := _missing(files):
-                table.add(role, str(files), files.format, f"not there: {', '.join(lacks)}")
+                table.add(role, str(files), files.format, f"missing: {', '.join(lacks)}")
             else:
                 table.add(role, str(files), detect_format(files), _contents(files, role, recipe))
     if contrastive := recipe.evaluation.contrastive:
-        table.add("contrastive", contrastive, "", "there" if Path(contrastive).exists() else "not there")
+        table.add("contrastive", contrastive, "", "found" if Path(contrastive).exists() else "missing")
     return table
 
 

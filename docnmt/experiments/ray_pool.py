@@ -1,10 +1,10 @@
 """Runs trained as Ray tasks, on whatever machines there are; imported only for --on.
 
-The disk is the truth: a task looks how far its run is, as `docnmt tables` does in one process, and goes on from the
+The state is on disk: a task checks how far its run is, as `docnmt tables` does in one process, and continues from the
 last checkpoint. So a task that Ray restarts, because its machine or its process was killed, loses only what came after
-that checkpoint; and a run that somebody else trains is waited for, as its folder is locked.
+that checkpoint; and it waits for a run that another process trains, as its folder is locked.
 
-A run in several processes is a gang: one task a rank, all in a placement group, with the variables that torchrun would
+A run in several processes is a gang: one task per rank, all in a placement group, with the variables torchrun would
 set. (torchrun itself, as a child of a task, would outlive it.)
 """
 
@@ -53,7 +53,9 @@ class Places:
         """One process a GPU, or a share of one; by default one GPU if the cluster has any."""
         gpus = float(gpus_there()) if gpus is None else gpus
         if gpus > 1 and gpus != int(gpus):
-            raise DocnmtError(f"--gpus-per-run {gpus:g}: more than one GPU cannot be shared\n  Use a whole number.")
+            raise DocnmtError(
+                f"--gpus-per-run {gpus:g}: several GPUs cannot be shared in fractions\n  Use a whole number."
+            )
         return cls(Need(cpus, min(gpus, 1.0)), max(1, int(gpus)))
 
 
@@ -94,7 +96,7 @@ def train_on(
         if not store.status(run).finished:
             order = Order(resolved(run, here), type(store), recipe, store.data, places, sets_of(run), command)
             tasks[run] = _submit(order, [tasks[other] for other in store.needs(run) if other in tasks])
-    progress.say(f"{len(tasks)} of {len(runs)} runs to train, {places.need} for each process")
+    progress.say(f"{len(tasks)} of {len(runs)} runs to train, with {places.need} per process")
     started, failed = {task: run for run, task in tasks.items()}, {}
     for number, (run, reference) in enumerate(as_they_finish(started, places.need, progress.say), 1):
         became = "finished"
@@ -189,7 +191,7 @@ def _gang(order: Order, progress: Progress) -> None:
         lost = [error for error in errors if not isinstance(error, RayTaskError) or isinstance(cause(error), Stopped)]
         if told or not lost:
             raise cause((told or errors)[0])
-        progress.say(f"{order.run.name}: a process was lost; all {size} go on from the last checkpoint")
+        progress.say(f"{order.run.name}: a process was lost; all {size} continue from the last checkpoint")
         time.sleep(1)
 
 

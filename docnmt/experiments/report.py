@@ -200,11 +200,11 @@ def write_report(path: Path, lab: Lab, tables: Sequence[Table]) -> None:
     lead = (
         f"{data.source_language} to {data.target_language}, {documents.pairs:,} sentence pairs in "
         f"{documents.card['documents']:,} documents and {lab.prepared.sentences.pairs:,} more sentence pairs. Figures "
-        "in italics are the paper's (Zhang et al., 2018), on other data: compare what follows from what, not their "
-        "size."
+        "in italics are the paper's (Zhang et al., 2018), on other data: compare the trends, not the "
+        "values."
     )
     if seeds > 1:
-        lead += f" Scores are of {seeds} seeds; plots, gates, speeds and examples are of the first."
+        lead += f" Scores are over {seeds} seeds; plots, gates, speeds and examples are from the first."
     parts: list[str | Table] = [f'<p class="lead">{html.escape(lead)}</p>', "<h2>Tables</h2>", *tables]
     parts += ["<h2>Learning curves</h2>", learning_curves(lab)]
     parts += ["<h2>Where the gain comes from</h2>", *gains(lab)]
@@ -223,7 +223,9 @@ def learning_curves(lab: Lab) -> str:
     document = systems.document()[0]
     first = _validations(lab, systems.sentence()[0], "loss")
     if first:
-        plots.append(figure(line_plot("Step 1", "updates", "dev loss (nats a piece)", [Line("sentence model", first)])))
+        plots.append(
+            figure(line_plot("Step 1", "updates", "dev loss (nats per piece)", [Line("sentence model", first)]))
+        )
     lines = [
         Line("true context", _validations(lab, document, "loss")),
         Line("the same model, no context", _validations(lab, document, "loss_without_context"), dashed=True),
@@ -234,7 +236,7 @@ def learning_curves(lab: Lab) -> str:
     lines = [line for line in lines if line.points]
     if lines:
         level = ("sentence model", min(loss for _, loss in first)) if first else None
-        plots.append(figure(line_plot("Step 2", "updates", "dev loss (nats a piece)", lines, level)))
+        plots.append(figure(line_plot("Step 2", "updates", "dev loss (nats per piece)", lines, level)))
     return side_by_side(*plots)
 
 
@@ -296,7 +298,9 @@ def gates(lab: Lab) -> str:
     table = Table("Context let in by each layer's gate", (Column("layer", text=True), Column("1 - lambda")))
     for name, share in shares.items():
         table.add(name, f"{share:.3f}")
-    table.notes.append("Mean over positions and dimensions, for sentences with a context. One half is a gate unmoved.")
+    table.notes.append(
+        "Mean over positions and dimensions, for sentences with a context. One half: the gate has not moved."
+    )
     bars = [Bar(share, share, share) for share in shares.values()]
     plot = bar_plot("Gates", "layer", "mean of 1 - lambda", list(shares), {"": bars})
     return side_by_side(figure(plot), table.html())

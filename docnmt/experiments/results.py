@@ -1,4 +1,4 @@
-"""The tables of an experiment, filled in: our scores beside the paper's figures, pairs of rows, all systems, speed."""
+"""The tables of an experiment, filled in: our scores next to the paper's figures, pairs of rows, all systems, speed."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def shown(difference: Difference | None) -> tuple[str, str, str]:
 
 # What is not as in the paper where step 2 starts as exactly the sentence model.
 _STARTS = {
-    "gating": "Both rows start as exactly the sentence model: they add to it, gated or not, with no layer norm after.",
+    "gating": "Both rows start as exactly the sentence model: they add to it, gated or not, without a layer norm.",
     "two-step": "Documents alone, with no sentence model to start from, has the paper's gates, with a layer norm after "
     "each; the other rows start as exactly the sentence model and have none.",
 }
@@ -100,8 +100,8 @@ def _notes(table: PaperTable, judged: Subset, scoreboard: Scoreboard) -> list[st
         "interval by bootstrap, p by swaps, both over documents.",
         *(f"{note}." for note in few_note(len(test.documents), "documents")),
         f"Step 1: {recipe.sentence.updates:,} updates; step 2, controls included: {recipe.document.updates:,}.",
-        "Controls: the recipe's own model with wrong contexts, decoded as they were trained. What they gain is no gain "
-        "from context; what its true context gives is its gain over them.",
+        "Controls: the recipe's own model with wrong contexts, decoded as it was trained. What they gain is not a gain "
+        "from context; the gain from the true context is the model's gain over them.",
     ]
     for row in table.rows:
         if row.control:
@@ -109,23 +109,23 @@ def _notes(table: PaperTable, judged: Subset, scoreboard: Scoreboard) -> list[st
             notes.append(f"The recipe's own model over its {row.labels[0]}: {gain} ({interval}), p {p}.")
     if table.name == "context-length":
         notes.append(
-            "All rows have the same sentences in each update, those of the recipe's own, however long contexts are."
+            "All rows have the same sentences in each update as the recipe's own model, however long contexts are."
         )
     if table.name == "comparison":
-        notes.append("Systems on RNNsearch gain over RNNsearch alone, which stands in the table of all systems.")
+        notes.append("The gain of systems on RNNsearch is over RNNsearch alone, which is in the table of all systems.")
     if seeds > 1:
-        notes.append(f"Mean ± standard deviation of {seeds} seeds; gain, interval and p of all seeds together.")
+        notes.append(f"Mean ± standard deviation over {seeds} seeds; gain, interval and p over all seeds together.")
     if table.name == "two-step":
         both = recipe.sentence.updates + recipe.document.updates
         notes.append(
-            f"Documents alone (sent. -): everything from scratch, {both:,} updates, as both steps together, "
+            f"Documents alone (sent. -): everything from scratch, {both:,} updates, as many as both steps together, "
             "at step 1's rate."
         )
     notes += table.notes
     if recipe.context.start == "sentence" and table.name in _STARTS:
         notes.append(f'{_STARTS[table.name]} Set context.start = "paper" for the paper\'s own.')
     if table.name == "two-step" and not recipe.data.sentences:
-        notes.append("This recipe has no sentence pairs beside its documents: D_s is empty, so rows repeat.")
+        notes.append("This recipe has no sentence pairs besides its documents: D_s is empty, so rows repeat.")
     return notes
 
 
@@ -150,8 +150,8 @@ def pairs_table(pairs: Sequence[Pair], parts: Subsets, scoreboard: Scoreboard) -
     whole = parts.whole
     table.notes += [
         *signature_notes([scoreboard.metric]),
-        "Intervals by bootstrap, p by swapping the two rows' outputs, both over documents. A set of few documents has "
-        "every way to swap them counted.",
+        "Intervals by bootstrap, p by swapping the two rows' outputs, both over documents. For a set of few documents, "
+        "all ways to swap them are counted.",
         *(f"{whole.title}: {note[0].lower()}{note[1:]}." for note in few_note(len(whole.test.documents), "documents")),
     ]
     return table
@@ -174,7 +174,7 @@ def _efficiency(lab: Lab) -> Table:
         *map(Column, headings),
         *(Column(f"paper: {h}", paper=True) for h in headings),
     )
-    table = Table("Evaluation of training and decoding speed, in words a second", columns)
+    table = Table("Evaluation of training and decoding speed, in words per second", columns)
     for name, speed in speeds.items():
         table.add(name, f"{speed.training:,.0f}", f"{speed.decoding:,.0f}", *EFFICIENCY[name])
     base, ours = speeds.values()
@@ -287,17 +287,17 @@ def _systems_notes(lab: Lab, measured: Sequence[Measured]) -> list[str]:
         *signature_notes([metric]),
         f"{gain_word(metric).capitalize()} over the system's own base on {len(test.documents):,} "
         f"documents, {len(test):,} sentences: interval by bootstrap, p by swaps, both over documents.",
-        "Updates: of step 1 for a base, of step 2 for the others, which start from their base's.",
-        "Shuffled: the same model, decoded or asked with contexts of other documents.",
+        "Updates: of step 1 for a base, of step 2 for the others, which start from their base.",
+        "Shuffled: the same model, decoded or scored with contexts of other documents.",
         OURS_NOTE,
     ]
     if lab.questions:
         notes.append(
             f"Context words: percent of {len(lab.questions):,} items of "
             f"{recipe.evaluation.contrastive.rsplit('/')[-1]} in which the right translation is more probable than "
-            "every wrong one, by what decides and how many sentences back it stands."
+            "every wrong one, by what decides and how many sentences back it is."
         )
     if any(found.sees_translations for found in measured):
-        notes.append("Systems that see translations are shown the gold ones of the set there, their own in decoding.")
-    notes.append(f"Training and decoding: words a second; {setting(recipe)}")
+        notes.append("There, systems that see translations are shown the set's gold ones; in decoding, their own.")
+    notes.append(f"Training and decoding: words per second; {setting(recipe)}")
     return notes

@@ -1,6 +1,6 @@
-"""The trainings that tables are made of: what each one is, where it lies, how far it is; and what trains the missing.
+"""The trainings that tables are made of: what each one is, where it is, how far it is; and what trains missing ones.
 
-A run lies in a folder named after the hash of all that determines it (training/identity.py), so it is trained once,
+A run is in a folder named after the hash of all that determines it (training/identity.py), so it is trained once,
 however many tables need it, and resumed where it was. The recipe's own model, both steps, is the one that `docnmt
 train` makes.
 """
@@ -88,7 +88,7 @@ class RunStore:
         """What must be finished before it begins."""
         if run.start is not None:
             return [run.start]
-        return [self.sentence] if run.recipe.seed != self.recipe.seed else []  # its sub-words serve all seeds
+        return [self.sentence] if run.recipe.seed != self.recipe.seed else []  # its subwords serve all seeds
 
     def status(self, run: Run) -> RunStatus:
         folder, config = self.folder(run) / run.step, getattr(run.recipe, run.step)
@@ -99,12 +99,12 @@ class RunStore:
         # The folder of the recipe's own sentence model is not named after a hash: the recipe may have changed since.
         if folder == self.output / "sentence" and (others := self._changed(run, last)):
             raise DocnmtError(
-                f"{folder}: was trained with other settings than the recipe's: {', '.join(others)}\n"
-                "  Set them back, or choose another `output` in the recipe."
+                f"{folder}: this run was trained with other settings than the recipe's: {', '.join(others)}\n"
+                "  Restore them, or choose another `output` in the recipe."
             )
         if last.update > config.updates:  # a sentence step, whose updates are not part of its hash
             raise DocnmtError(
-                f"{folder}: has been trained for {last.update:,} updates, the recipe says {config.updates:,}\n"
+                f"{folder}: this run has {last.update:,} updates, but the recipe says {config.updates:,}\n"
                 f"  Set {run.step}.updates to {last.update} or more, or choose another `output` in the recipe."
             )
         stopped = bool(config.patience) and last.without_gain >= config.patience
@@ -151,11 +151,11 @@ class RunStore:
         return train(recipe, (run.step,), self.progress, folder)[run.step]
 
     def _with_subwords(self, recipe: Recipe) -> Recipe:
-        """Other seeds change the training, not the sub-words: those stay the recipe's own."""
+        """Other seeds change the training, not the subwords: those stay the recipe's own."""
         model = self.output / "sentence" / "model"
         if not (model / "source.spm").exists():
             raise DocnmtError(
-                f"{model}: the recipe's own sentence model comes first\n  Run its tables without --seeds."
+                f"{model}: the recipe's own sentence model must be trained first\n  Run its tables without --seeds."
             )
         subwords = replace(
             recipe.subwords, source_model=str(model / "source.spm"), target_model=str(model / "target.spm")
@@ -179,7 +179,7 @@ def status_table(store: RunStore, runs: Sequence[Run]) -> Table:
     for run in runs:
         status, owner = store.status(run), store.owner(run)
         waits = [other.name for other in store.needs(run) if not store.status(other).finished]
-        now = str(owner) if owner else f"waits for {waits[0]}" if waits else "nobody"
+        now = str(owner) if owner else f"waiting for {waits[0]}" if waits else "nobody"
         done = "all" if status.finished else f"{status.update:,}"
         cells = (run.name, str(run.recipe.seed), run.step, f"{run.updates:,}", done)
         table.add(*cells, "finished" if status.finished else now)

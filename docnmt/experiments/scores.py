@@ -137,13 +137,11 @@ def _check(parts: Subsets) -> None:
     titles = [*(part.title for part in (parts.dev, *parts.tests)), "95 %", "p"]
     for title in titles:
         if titles.count(title) > 1:
-            raise DocnmtError(
-                f"two columns of the tables would be called {title!r}\n  Give each set a name of its own."
-            )
+            raise DocnmtError(f"two columns of the tables would be named {title!r}\n  Give each set a name of its own.")
     for part in (parts.dev, parts.whole):
         if len({document.id for document in part.test.documents}) < 2:
             raise DocnmtError(
-                f"{part.title}: a single document\n"
+                f"{part.title}: this is a single document\n"
                 "  The control takes its contexts from other documents: give two or more."
             )
 

@@ -25,7 +25,7 @@ MODELS = {"rnnsearch": "RNNsearch", "transformer": "Transformer"}  # as the pape
 # A row beside the paper's model that the paper does not have.
 OURS = "ours: starts as the sentence model"
 OURS_NOTE = (
-    "This work is the paper's model, LayerNorm(lambda H + (1 - lambda) Sub(H)). Beside it stands ours "
+    "This work is the paper's model, LayerNorm(lambda H + (1 - lambda) Sub(H)). Next to it is ours "
     '(context.start = "sentence"), H + (1 - lambda) Sub(H), which is exactly the sentence model when step 2 begins.'
 )
 

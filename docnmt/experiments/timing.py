@@ -1,4 +1,4 @@
-"""What training and decoding take: estimates before there is a model, words a second of those that are trained.
+"""What training and decoding take: estimates before there is a model, words per second of trained ones.
 
 Everything here rests on one stopwatch: forward and backward through a batch, as training does it.
 """
@@ -234,7 +234,7 @@ class Cost:
 def cost_table(recipe: Recipe, steps: tuple[str, ...]) -> Table:
     """Trains nothing and writes nothing."""
     recipe = settled(recipe, steps)
-    columns = ("trained", "frozen", "batch", "an update", "updates", "all", "memory", "8 GB hold")
+    columns = ("trained", "frozen", "batch", "per update", "updates", "all", "memory", "8 GB hold")
     table = Table("What training takes", [Column("step", text=True), *map(Column, columns)])
     for step in steps:
         with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
@@ -255,8 +255,8 @@ def cost_table(recipe: Recipe, steps: tuple[str, ...]) -> Table:
     device, threads = choose_device(recipe.hardware.device), recipe.hardware.threads or torch.get_num_threads()
     table.notes += [
         f"Measured just now on {device}, threads: {threads}, by one update with made-up sentences of about 28 pieces. "
-        "Validation comes on top.",
-        "Batches are in tokens (batch_tokens). A machine with 8 GB has room for about the last one, if nothing else "
+        "Validation takes extra time.",
+        "Batches are in tokens (batch_tokens). A machine with 8 GB has room for about the last column, if nothing else "
         "runs there; a smaller batch with more accumulation makes the same update.",
     ]
     return table

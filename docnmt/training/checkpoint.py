@@ -1,4 +1,4 @@
-"""Checkpoints, folders of safetensors and JSON that are complete or not there at all; and the record of a run."""
+"""Checkpoints (folders of safetensors and JSON that are complete or absent), and the record of a run."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ from docnmt.model_folder import save_weights
 #
 # Random numbers need no room: they are a function of the seed and the update (see loop.py).
 
-KEEP = 2  # should the last one be damaged, there is one before it
+KEEP = 2  # if the last one is damaged, there is one before it
 DAMAGED = (OSError, ValueError, KeyError, TypeError, SafetensorError)  # what reading a damaged one may raise
 ASIDE = "damaged-"  # before the name of a checkpoint that could not be read
 
 
 class Disk:
-    """Writes, and waits for room while the disk is full. Nothing is lost meanwhile: the run is in memory."""
+    """Writes, and waits while the disk is full. Nothing is lost meanwhile: the run is in memory."""
 
     RETRY = 5.0  # seconds
     REMIND = 600.0
@@ -63,15 +63,17 @@ class Disk:
                 write()
             except NoRoom as full:
                 if self.stopped():
-                    self.progress.say(f"{full.path}: no room on the disk")
+                    self.progress.say(f"{full.path}: the disk is full")
                     return False
                 if time.monotonic() - told >= self.REMIND:
                     told = time.monotonic()
-                    self.progress.say(f"{full.path}: no room on the disk. Waiting; training goes on when there is.")
+                    self.progress.say(
+                        f"{full.path}: the disk is full. Waiting; training continues when there is space."
+                    )
                 time.sleep(self.RETRY)
                 continue
             if told > float("-inf"):
-                self.progress.say("there is room again")
+                self.progress.say("the disk has space again")
             return True
 
 
@@ -105,7 +107,7 @@ class Checkpoints:
         return updates_in(self.folder)
 
     def save(self, state: State, trained: dict[str, nn.Parameter], optimizer: torch.optim.Optimizer) -> bool:
-        """Writes a checkpoint; False if that failed, in which case the one before stays and the run can go on."""
+        """Writes a checkpoint; False if that failed: then the previous one stays and the run can continue."""
 
         def write() -> None:
             with folder_atomically(self.folder / f"update-{state.update:08d}") as folder:
@@ -118,7 +120,7 @@ class Checkpoints:
                 return False
         except (OSError, SafetensorError) as error:
             last = self.all()
-            kept = f"the one of {last[-1].name} stays and is usable" if last else "there is none before it"
+            kept = f"the one of {last[-1].name} is still usable" if last else "there is no earlier one"
             self.progress.say(f"{self.folder}: could not save a checkpoint ({error}); {kept}.")
             return False
         for old in self.all()[:-KEEP]:
@@ -135,7 +137,7 @@ class Checkpoints:
         """Loads the newest intact checkpoint; None if there is none.
 
         `check` may refuse its state before any weight is touched; `clean` moves damaged ones out of the way of those
-        to come. If there are checkpoints but none can be read, nothing is started over, now or the next time.
+        to come. If there are checkpoints but none can be read, training does not start over, now or the next time.
         """
         folders = self.all()
         for folder in reversed(folders):
@@ -144,7 +146,7 @@ class Checkpoints:
                 weights = load_file(folder / "weights.safetensors")
                 moments = load_file(folder / "optimizer.safetensors")
             except DAMAGED as error:
-                self.progress.say(f"{folder} is damaged ({error}); going back to the one before it")
+                self.progress.say(f"{folder} is damaged ({error}); going back to the previous checkpoint")
                 if clean:
                     _set_aside(folder)
                 continue
@@ -158,7 +160,7 @@ class Checkpoints:
         if folders or damaged:
             raise DocnmtError(
                 f"{self.folder}: no checkpoint can be read; {len(damaged or folders)} are damaged\n"
-                "  Put back a copy of one if you have it; --from-scratch starts the training again."
+                "  Restore a copy of one if you have it; --from-scratch starts the training again."
             )
         return None
 
@@ -199,7 +201,7 @@ def _read_state(folder: Path, check: bool = False) -> State:
         sizes = {name: size for name, size in files.items() if isinstance(size, int)}  # older versions wrote no hashes
         for name, size in sizes.items():
             if (folder / name).stat().st_size != size:
-                raise OSError(f"{name} is {(folder / name).stat().st_size:,} bytes, should be {size:,}")
+                raise OSError(f"{name} has {(folder / name).stat().st_size:,} bytes instead of {size:,}")
         check_hashes(folder, {name: digest for name, digest in files.items() if name not in sizes})
     return State.from_json(table)
 

@@ -1,7 +1,7 @@
-"""What determines a run: the one definition, for resuming it, for finding it again, for using one that is there.
+"""What determines a run: the one definition, used to resume it, to find it again and to reuse it.
 
-A setting counts if it changes the numbers that come out. How often something is written down does not, nor does how
-the dev documents are translated meanwhile if the dev loss alone chooses the best update.
+A setting counts if it changes the resulting numbers. How often something is logged does not, nor does how
+the dev documents are translated meanwhile if only the dev loss chooses the best update.
 """
 
 from __future__ import annotations

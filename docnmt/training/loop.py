@@ -50,8 +50,8 @@ class Session:
 
 # ---- the learning rate of Vaswani et al. (2017): a linear warm-up, then the inverse square root; and how it ends ----
 
-# The inverse square root never gets to zero: a step that has an end gains much from a rate that falls to nothing there
-# (Hägele et al., 2024). Until it begins to fall nobody has to know when, so a run may be given more updates.
+# The inverse square root never reaches zero: a step with an end gains much from a rate that falls to zero there
+# (Hägele et al., 2024). Until then the end need not be known, so a run may be given more updates.
 
 
 def learning_rate(update: int, width: int, warmup: int, factor: float) -> float:
@@ -75,8 +75,8 @@ M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # from malloc.h
 def keep_freed_memory() -> None:
     """Asks the C library to keep what is freed instead of handing it back to the system.
 
-    Training frees and takes large tensors all the time; each new one from the system costs a page fault and a clearing
-    for every 4 KB of it. Does nothing where the C library is not glibc.
+    Training frees and allocates large tensors all the time; each new one costs a page fault and clearing
+    for every 4 KB of it. Does nothing if the C library is not glibc.
     """
     try:
         libc = ctypes.CDLL("libc.so.6")
@@ -112,7 +112,7 @@ class Trainer:
         self.group, self.progress, self.device = session.group, session.progress, session.device
         hardware = session.recipe.hardware
         if hardware.bf16 and self.device.type == "cuda" and not torch.cuda.is_bf16_supported():
-            raise DocnmtError("hardware.bf16: this GPU does not have it\n  Set hardware.bf16 = false.")
+            raise DocnmtError("hardware.bf16: this GPU does not support it\n  Set hardware.bf16 = false.")
         self.autocast = torch.autocast(self.device.type, torch.bfloat16, enabled=hardware.bf16)
         if hardware.compile:
             model.forward = torch.compile(model.forward, dynamic=True)
@@ -137,7 +137,7 @@ class Trainer:
                 self.model.train()
                 self._train(state, record, advance)
             if state.update < self.config.updates:
-                self.progress.say(f"stopped early: no better for {state.without_gain} validations")
+                self.progress.say(f"stopped early: no improvement for {state.without_gain} validations")
         return state
 
     def final_weights(self, state: State) -> dict[str, Tensor]:
@@ -208,7 +208,7 @@ class Trainer:
         norm = float(torch.nn.utils.clip_grad_norm_(self.trained.values(), limit))
         if not np.isfinite(norm):
             raise DocnmtError(
-                f"the gradient is not finite at update {state.update + 1}\n"
+                f"the gradient is infinite or NaN at update {state.update + 1}\n"
                 "  Lower the learning rate, or set clip = 1.0 in the step's section of the recipe."
             )
         for group in self.optimizer.param_groups:
@@ -256,7 +256,7 @@ class Trainer:
                 check_hashes(folder, read_json(folder / "files.json"))
         except (OSError, ValueError, AttributeError) as error:
             raise DocnmtError(
-                f"{folder}: damaged ({error})\n  Put back a copy if you have one; --from-scratch starts again."
+                f"{folder}: damaged ({error})\n  Restore a copy if you have one; --from-scratch starts again."
             ) from None
         return load_weights(folder / "weights.safetensors")
 
@@ -281,7 +281,7 @@ class Trainer:
         self.group.wait()
         if state is None:
             return State(settings=self.settings(0))
-        self.progress.say(f"going on from update {state.update:,}")
+        self.progress.say(f"continuing from update {state.update:,}")
         return state
 
     def _check_settings(self, state: State) -> None:
@@ -289,17 +289,15 @@ class Trainer:
         unknown = [key for key in now if key not in before]
         if unknown:
             raise DocnmtError(
-                f"{self.folder}: was started by an older docnmt, which had no {', '.join(unknown)}\n"
+                f"{self.folder}: this run was started by an older docnmt, which had no {', '.join(unknown)}\n"
                 "  Delete the folder to start again. Finished models of older versions still load."
             )
         if others := changed(before, now):
-            problem = f"{self.folder}: was started with other settings: {', '.join(others)}\n"
+            problem = f"{self.folder}: this run was started with other settings: {', '.join(others)}\n"
             if fall := before["step.cooldown"]:
-                problem += (
-                    f"  Its learning rate falls from update {fall[0]:,} to {fall[1]:,}: `updates` must stay, too.\n"
-                )
+                problem += f"  Its learning rate falls from update {fall[0]:,} to {fall[1]:,}: keep `updates`, too.\n"
             raise DocnmtError(
-                f"{problem}  Set them back, choose another `output` in the recipe, or delete the folder to start again."
+                f"{problem}  Restore them, choose another `output` in the recipe, or delete the folder to start again."
             )
 
     @contextmanager
@@ -311,7 +309,7 @@ class Trainer:
 
         try:
             before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
-        except ValueError:  # not the main thread: signals are somebody else's
+        except ValueError:  # not the main thread, so it cannot handle signals
             before = {}
         try:
             yield

@@ -79,7 +79,9 @@ def sentence_step(session: Session) -> Path:
     stores = [getattr(session.prepared, role) for role in roles_of(session.recipe, "sentence")]
     stores = [store for store in stores if len(store)]
     if not stores:
-        raise DocnmtError('sentence.corpora = "documents", but there are none\n  Set data.documents in the recipe.')
+        raise DocnmtError(
+            'sentence.corpora = "documents", but the recipe has no documents\n  Set data.documents in the recipe.'
+        )
     return _train_and_save(session, "sentence", model, stores, {})
 
 
@@ -88,8 +90,8 @@ def document_step(session: Session) -> Path:
     recipe, prepared = session.recipe, session.prepared
     if not recipe.context.active:
         raise DocnmtError(
-            "the recipe's model has no context: there is no document step\n"
-            '  Set context.kind = "attention" and context.integration, or run --step sentence alone.'
+            "the recipe's model has no context, so it has no document step\n"
+            '  Set context.kind = "attention" and context.integration, or run only --step sentence.'
         )
     if not len(prepared.documents):
         raise DocnmtError("the document step needs parallel documents\n  Set data.documents in the recipe.")
@@ -99,12 +101,12 @@ def document_step(session: Session) -> Path:
     start = _start_folder(recipe)
     if start is None:
         notes: dict[str, Any] = {"start_from": NOTHING}
-        session.progress.say("one step: the whole document model from scratch, on the documents alone")
+        session.progress.say("one step: the whole document model from scratch, on the documents only")
     else:
         _load_sentence_model(model, start)
-        what = "everything, nothing frozen"
+        what = "the whole model, nothing frozen"
         if recipe.document.freeze:
-            what = "the context modules, the sentence model frozen"
+            what = "the context modules, with the sentence model frozen"
             for _, parameter in model.sentence_parameters():
                 parameter.requires_grad_(False)
         notes = {"start_from_sha256": weights_digest(start), "frozen": recipe.document.freeze}
@@ -126,7 +128,7 @@ def settled(recipe: Recipe, steps: tuple[str, ...]) -> Recipe:
 
 
 def _check_document_step(recipe: Recipe) -> None:
-    """Finds what a system refuses before step 1 has taken its time."""
+    """Finds what a system refuses before step 1 takes hours."""
     context = recipe.context
     if not context.active:
         return
@@ -162,7 +164,7 @@ def _load_sentence_model(model: TranslationModel, start: Path) -> None:
     except DocnmtError as error:
         raise DocnmtError(f"{start}: {error}") from None
     if missing:
-        raise DocnmtError(f"{start}: is not a sentence model of this shape ({missing[0]} is missing)")
+        raise DocnmtError(f"{start}: not a sentence model of this shape ({missing[0]} is missing)")
 
 
 def _start_folder(recipe: Recipe) -> Path | None:
@@ -176,14 +178,14 @@ def _start_folder(recipe: Recipe) -> Path | None:
         )
     if is_int8(folder):
         raise DocnmtError(
-            f"{folder}: is an int8 model; training needs float32 weights\n"
+            f"{folder}: this is an int8 model, but training needs float32 weights\n"
             "  Set document.start_from to the model that it was quantized from."
         )
     return folder
 
 
 def _with_model_of(recipe: Recipe, folder: Path | None) -> Recipe:
-    """A given model has its own sizes and sub-words, which replace the recipe's."""
+    """A given model has its own sizes and subwords, which replace the recipe's."""
     if folder is None:
         return recipe
     subwords = replace(
@@ -225,8 +227,8 @@ def _train_and_save(
     if focus is not None and focus.only:
         kept = int((~counted.left_out).sum())
         if not kept:
-            raise DocnmtError("document.focus_only: no sentence has a word of document.focus\n  Name other words.")
-        session.progress.say(f"{kept:,} of them have a word of document.focus; the others are context alone")
+            raise DocnmtError("document.focus_only: no sentence contains a word of document.focus\n  Name other words.")
+        session.progress.say(f"{kept:,} of them contain a word of document.focus; the others only serve as context")
     folder = session.folder(step)
     with owned(folder) if group.first else nullcontext():
         if session.from_scratch and group.first:
@@ -266,7 +268,7 @@ def _validator(
 ) -> Callable[[], Validation] | None:
     recipe = session.recipe
     if not len(session.prepared.dev):
-        session.progress.say("no dev documents: nothing is validated, the last weights are the model")
+        session.progress.say("no dev documents: there is no validation, and the last weights become the model")
         return None
     return Validator(
         loaded,

@@ -1,4 +1,4 @@
-"""Validation: what the model makes of the dev documents, with their context and with none."""
+"""Validation: how well the model does on the dev documents, with their context and without."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def test_it_trains_resumes_and_translates(systems, tmp_path, name):
     systems.train(name, tmp_path / "whole", *settings)
     with killed_at(1):
         systems.train(name, tmp_path / "killed", *settings)
-    assert "going on from update 1" in systems.train(name, tmp_path / "killed", *settings).err
+    assert "continuing from update 1" in systems.train(name, tmp_path / "killed", *settings).err
     assert outcome(tmp_path / "killed", ("document",)) == outcome(tmp_path / "whole", ("document",))
     model = tmp_path / "whole" / "document" / "model"
     done = command("translate", model, "--beam", 1, stdin="Le chat dort.\nIl rêve.\n\nFin.\n".encode())

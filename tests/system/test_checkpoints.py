@@ -82,7 +82,7 @@ def test_a_damaged_checkpoint_is_told_and_the_one_before_it_taken(tiny, finished
     done = tiny.train(broken_off, step="sentence")
     assert done.code == 0, done.err
     assert f"{last} is damaged" in done.message
-    assert "going on from update 5" in done.err
+    assert "continuing from update 5" in done.err
     assert outcome(broken_off, ("sentence",)) == outcome(finished, ("sentence",))
     assert leftovers(broken_off) == []
 
@@ -97,7 +97,7 @@ def test_a_damaged_checkpoint_does_not_stand_in_the_way_of_new_ones(tiny, finish
     assert done.code == 143, done.err
     done = tiny.train(broken_off, step="sentence")
     assert done.code == 0, done.err
-    assert "going on from update 7" in done.err
+    assert "continuing from update 7" in done.err
     assert outcome(broken_off, ("sentence",)) == outcome(finished, ("sentence",))
 
 
@@ -152,7 +152,7 @@ def test_a_checkpoint_of_an_older_docnmt_knows_sizes_alone(tiny, finished, broke
         state["files"] = {name: (folder / name).stat().st_size for name in state["files"]}
         (folder / "state.json").write_text(json.dumps(state))
     done = tiny.train(broken_off, step="sentence")
-    assert done.code == 0 and "going on from update 8" in done.err
+    assert done.code == 0 and "continuing from update 8" in done.err
     assert outcome(broken_off, ("sentence",)) == outcome(finished, ("sentence",))
 
 
@@ -162,7 +162,7 @@ def test_an_unwritten_checkpoint_of_a_killed_run_is_not_taken_for_one_and_is_cle
     shutil.copytree(checkpoints / "update-00000008", checkpoints / ".update-00000009.4194000.part")
     cut(checkpoints / ".update-00000009.4194000.part" / "weights.safetensors")
     done = tiny.train(broken_off, step="sentence")
-    assert done.code == 0 and "going on from update 8" in done.err
+    assert done.code == 0 and "continuing from update 8" in done.err
     assert outcome(broken_off, ("sentence",)) == outcome(finished, ("sentence",))
     assert leftovers(broken_off) == []
 
@@ -207,8 +207,8 @@ def test_a_full_disk_is_waited_for(tiny, finished, tmp_path, monkeypatch, waits,
     done = tiny.train(tmp_path, step="sentence")
     assert done.code == 0, done.err
     assert len(waits) == 4
-    assert done.err.count("no room on the disk") == 1 and waiting in done.err
-    assert done.err.count("there is room again") == 1
+    assert done.err.count("the disk is full") == 1 and waiting in done.err
+    assert done.err.count("the disk has space again") == 1
     assert outcome(tmp_path, ("sentence",)) == outcome(finished, ("sentence",))
     assert leftovers(tmp_path) == []
 
@@ -225,7 +225,7 @@ def test_so_it_is_when_the_model_is_saved(tiny, finished, tmp_path, monkeypatch,
     monkeypatch.setattr(docnmt.model_folder, "save_weights", full)
     done = tiny.train(tmp_path, step="sentence")
     assert done.code == 0 and len(waits) == 3
-    assert f"{tmp_path / 'sentence' / 'model'}: no room on the disk" in done.message
+    assert f"{tmp_path / 'sentence' / 'model'}: cannot be written: the disk is full" in done.message
     assert outcome(tmp_path, ("sentence",)) == outcome(finished, ("sentence",))
 
 
@@ -249,7 +249,7 @@ def test_and_when_a_line_is_added_to_the_record(tiny, finished, tmp_path, monkey
     monkeypatch.setattr(docnmt.training.checkpoint, "open", opened, raising=False)
     done = tiny.train(tmp_path, step="sentence")
     assert done.code == 0, done.err
-    assert len(waits) == 2 and "metrics.jsonl: no room" in done.err
+    assert len(waits) == 2 and "metrics.jsonl: the disk is full" in done.err
     assert outcome(tmp_path, ("sentence",)) == outcome(finished, ("sentence",))
 
 
@@ -268,7 +268,7 @@ def test_a_run_that_waits_can_be_stopped_and_goes_on_later(tiny, finished, tmp_p
     assert done.code == 143 and "stopped, but could not save" in done.err
     assert names(tmp_path) == ["update-00000004"]
     done = tiny.train(tmp_path, step="sentence")
-    assert done.code == 0 and "going on from update 4" in done.err
+    assert done.code == 0 and "continuing from update 4" in done.err
     assert outcome(tmp_path, ("sentence",)) == outcome(finished, ("sentence",))
 
 
@@ -347,7 +347,7 @@ def test_a_moved_run_goes_on(tiny, finished, broken_off, tmp_path):
     moved = tmp_path / "elsewhere"
     broken_off.rename(moved)
     done = tiny.train(moved, step="sentence")
-    assert done.code == 0 and "going on from update 8" in done.err
+    assert done.code == 0 and "continuing from update 8" in done.err
     assert outcome(moved, ("sentence",)) == outcome(finished, ("sentence",))
 
 

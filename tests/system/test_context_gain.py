@@ -46,7 +46,7 @@ def test_tables_json_markdown_page_and_tokens(model, corpus, tmp_path):
     for text in (done.out, files["markdown"].read_text(encoding="utf-8"), files["html"].read_text(encoding="utf-8")):
         assert f"{found['gain_over'][NONE]['mean']:+.4f}" in text
         assert "BLEU: nrefs:1" in text
-    assert done.out.splitlines()[0].startswith("What the true context gives")
+    assert done.out.splitlines()[0].startswith("Gain from the true context")
 
 
 def test_domains(model, corpus, tmp_path):

@@ -89,7 +89,7 @@ def test_one_process_goes_on_where_two_were(tiny, alone, tmp_path):
     assert done.code == 0, done.err
     (tmp_path / "sentence" / "metrics.jsonl").unlink()
     done = tiny.train(tmp_path, "validation.decode=true", "sentence.accumulation=2", step="sentence")
-    assert done.code == 0 and "going on from update 7" in done.err
+    assert done.code == 0 and "continuing from update 7" in done.err
     last = weights(alone, "sentence")
     for name, value in weights(tmp_path, "sentence").items():
         torch.testing.assert_close(value, last[name], rtol=1e-3, atol=1e-4)

@@ -153,7 +153,7 @@ def test_killed_in_an_update(tiny, finished, tmp_path, monkeypatch, step, update
             tiny.train(output, step=step)
     done = tiny.train(output, step=step)
     assert done.code == 0, done.err
-    assert ("going on from update" in done.err) == (update > 4)
+    assert ("continuing from update" in done.err) == (update > 4)
     assert outcome(output, (step,)) == outcome(finished, (step,))
 
 
@@ -170,7 +170,7 @@ def test_each_part_says_where_it_goes_on(tiny, finished, tmp_path, monkeypatch):
         with pytest.raises(Killed):
             tiny.train(tmp_path, step="sentence")
     assert [line["update"] for line in metrics(tmp_path, "sentence", "train")] == [3, 6, 9]
-    assert "going on from update 8" in tiny.train(tmp_path, step="sentence").err
+    assert "continuing from update 8" in tiny.train(tmp_path, step="sentence").err
 
 
 # ---- real kills of a process of its own ----
@@ -276,7 +276,7 @@ def test_asked_to_stop(tiny, whole, tmp_path, number, code, step):
 
     done = command(*arguments)
     assert done.code == 0, done.err
-    assert f"going on from update {update:,}" in done.err
+    assert f"continuing from update {update:,}" in done.err
     assert outcome(output, (step,)) == outcome(whole, (step,))
 
 
@@ -326,5 +326,5 @@ def test_stopped_with_a_full_disk_does_not_say_saved(tiny, tmp_path, monkeypatch
         # Its first checkpoint is that of the stop: before it, training would wait for room.
         done = tiny.train(tmp_path, "sentence.checkpoint_every=100", "sentence.validate_every=100")
     assert done.code == 130
-    assert "no room on the disk" in done.err
+    assert "the disk is full" in done.err
     assert "saved at update 7" not in done.err

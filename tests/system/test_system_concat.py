@@ -41,7 +41,7 @@ def test_contrast_says_what_became_of_gold_target_context(tiny, systems, tmp_pat
     done = command("contrast", systems.trained(name) / "document" / "model", tmp_path / "set.jsonl")
     assert done.code == 0, done.err
     if name == "concat-2-to-2":
-        assert "sees the gold target context" in done.out and "translated the sentences before: 1" in done.out
+        assert "sees the set's gold target context" in done.out and "translated the previous sentences: 1" in done.out
     else:
         assert "The set has gold target context, which this model does not use" in done.out
 

@@ -42,7 +42,7 @@ def test_killed_in_step_1_and_started_again_it_ends_the_same(tiny, systems, tmp_
     with killed_at(6):
         tiny.train(tmp_path, *settings, step="sentence")
     done = tiny.train(tmp_path, *settings, step="sentence")
-    assert done.code == 0 and "going on from update 5" in done.err
+    assert done.code == 0 and "continuing from update 5" in done.err
     assert outcome(tmp_path, ("sentence",)) == outcome(systems.base("rnnsearch"), ("sentence",))
 
 

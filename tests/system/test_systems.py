@@ -48,7 +48,7 @@ def test_step_2_trains_what_it_adds_and_leaves_the_sentence_model(systems, name)
 def test_killed_and_started_again_it_ends_the_same(systems, tmp_path, name):
     with killed_at(4):
         systems.train(name, tmp_path)
-    assert "going on from update 3" in systems.train(name, tmp_path).err
+    assert "continuing from update 3" in systems.train(name, tmp_path).err
     assert outcome(tmp_path, ("document",)) == outcome(systems.trained(name), ("document",))
 
 

@@ -207,7 +207,7 @@ def test_runs_are_listed_before_they_start_with_how_long_they_take(done):
         "control-none", "from-scratch", "after-sentence-documents",
     ]  # fmt: skip
     assert [updates for *_, updates, _ in listed] == ["45", "45", "6", "6", "6", "6", "6", "51", "6"]
-    assert "to go" in plan
+    assert "training left" in plan
     said = done.result.err
     assert said.index("run 1 of 9: sentence") < said.index("run 9 of 9")
 
@@ -237,7 +237,7 @@ def test_what_training_made_is_taken_over_both_steps_and_the_other_way_round(toy
     # And training takes over what tables have made.
     copy = copied(done, tmp_path)
     again = command("train", toy.recipe, "--set", f"output={json.dumps(str(copy))}")
-    assert again.code == 0 and "train: " not in again.err and "going on from update 6" in again.err
+    assert again.code == 0 and "train: " not in again.err and "continuing from update 6" in again.err
     assert state_of(copy) == state_of(done.output)
 
 
@@ -262,7 +262,7 @@ def test_a_second_time_nothing_is_trained_translated_or_different(toy, done):
     first, second = (result.out.rstrip().split("\n\n") for result in (done.result, again))
     assert second[1:] == [table for table in first[1:] if "Evaluation of training" not in table]
     plan = second[0]
-    assert len(re.findall(r"│ +all │ +- │", plan)) == 9 and "to go" not in plan
+    assert len(re.findall(r"│ +all │ +- │", plan)) == 9 and "training left" not in plan
 
 
 def test_the_status_is_read_from_disk_and_changes_nothing(toy, done, tmp_path):
@@ -325,7 +325,7 @@ def test_asked_to_stop_it_says_so_and_goes_on_where_it_was(toy, done, tmp_path, 
     assert stopped.code == 128 + signal.SIGTERM
     assert "stopped and saved at update 4" in stopped.message and "Example analysis" not in stopped.out
     again = toy.tables(output, "--only", "example")
-    assert again.code == 0 and "going on from update 4" in again.err and "step 1" not in again.err
+    assert again.code == 0 and "continuing from update 4" in again.err and "step 1" not in again.err
     plan = again.out[: again.out.index("Example analysis")]
     assert re.search(r"│ sentence .* all │ +- │", plan) and re.search(r"│ document .*│ +6 │ +4 │ +\d", plan)
     same_as_done(output, done)
@@ -372,11 +372,11 @@ def test_a_longer_step_1_is_trained_further_and_what_builds_on_it_is_new(toy, do
     output = copied(done, tmp_path)
     longer = toy.tables(output, "--only", "example", settings=("sentence.updates=47",))
     assert longer.code == 0, longer.err
-    assert "going on from update 45" in longer.err
+    assert "continuing from update 45" in longer.err
     assert len(list((output / "runs").glob("document-*"))) == 1  # beside the one that training made
     # The shorter one is gone: nobody is told that its scores are those of the longer one.
     refused = toy.tables(output, "--only", "example")
-    assert refused.code == 2 and "47 updates, the recipe says 45" in refused.err
+    assert refused.code == 2 and "47 updates, but the recipe says 45" in refused.err
 
 
 def test_what_determines_nothing_trains_nothing(toy, done, tmp_path):
@@ -628,7 +628,7 @@ def test_a_run_does_not_go_on_with_other_contexts_than_it_began_with(toy, done, 
     shutil.copytree(done.output / "sentence", tmp_path / "sentence")
     shutil.copytree(done.run("document") / "document", tmp_path / "document")
     same = command("train", toy.recipe, "--step", "document", "--set", output)
-    assert same.code == 0 and "going on from update 6" in same.err
+    assert same.code == 0 and "continuing from update 6" in same.err
     other = command(
         "train", toy.recipe, "--step", "document", "--set", output, "--set", "document.context_from=shuffled"
     )
@@ -689,8 +689,8 @@ def test_a_nist_set_is_scored_with_all_its_references(toy, done, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "settings", "message"),
     [
-        (("--only", "gatings"), (), "no table is called 'gatings'"),
-        (("--seeds", 0), (), "--seeds 1 or more"),
+        (("--only", "gatings"), (), "unknown table 'gatings'"),
+        (("--seeds", 0), (), "Use 1 or more"),
         (("--html", ROOT), (), "is a folder, not a file"),
         (("--dry-run", "--markdown", "tables.md"), (), "--dry-run makes no table to write to tables.md"),
         ((), ("context.kind=none",), "has no context"),
@@ -767,13 +767,13 @@ def test_a_dry_run_of_the_papers_recipe_reads_a_sample_in_each_format(name, toy,
     before = state_of(tmp_path)
     dry = command("tables", recipe, "--dry-run", *SMALL)
     assert dry.code == 0, dry.err
-    assert "not there" not in dry.out and "not named" not in dry.out
+    assert "missing" not in dry.out and "not given" not in dry.out
     data = load_recipe(recipe).data
     samples = [line for line in dry.out.splitlines() if " read (" in line]
     assert len(samples) == sum(len(getattr(data, role)) for role in ("documents", "sentences", "dev", "test"))
     assert {line.split("│")[3].strip() for line in samples} == PAPERS[name]
     assert [line for line in samples if not PAIR.search(line)] == []
-    assert "layers-6" in dry.out and re.search(r"\d \w+ of training to go", dry.out)
+    assert "layers-6" in dry.out and re.search(r"\d \w+ of training left", dry.out)
     assert state_of(tmp_path) == before  # nothing is written
 
 
@@ -787,7 +787,7 @@ def test_a_dry_run_without_the_data_says_which_files_are_missing(name, tmp_path)
         for files in getattr(data, role):
             for path in (files.path, files.source, files.target):
                 assert path in dry.out
-    assert dry.out.count("not there: ") == sum(len(getattr(data, r)) for r in ("documents", "sentences", "dev", "test"))
+    assert dry.out.count("missing: ") == sum(len(getattr(data, r)) for r in ("documents", "sentences", "dev", "test"))
     assert [file.name for file in tmp_path.rglob("*") if file.is_file()] == [recipe.name]
 
 
@@ -805,7 +805,7 @@ def test_a_dry_run_at_the_papers_own_size(name, tmp_path):
     dry = command("tables", recipe, "--dry-run", "--only", "gating", "--set", "hardware.device=cpu")
     assert dry.code == 0, dry.err
     assert re.search(r"│ document +│ +[\d,]+ │ +22,063,616 │", dry.out)
-    assert re.search(r"[\d.]+ (h|days) of training to go", dry.out)
+    assert re.search(r"[\d.]+ (h|days) of training left", dry.out)
 
 
 @pytest.mark.slow

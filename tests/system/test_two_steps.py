@@ -189,7 +189,7 @@ def test_without_any_training_data(tiny, tmp_path):
 
 def test_without_a_dev_set_the_last_weights_are_the_model(tiny, tmp_path):
     done = ok(tiny.train(tmp_path, "data.dev=[]"))
-    assert "nothing is validated" in done.err
+    assert "there is no validation" in done.err
     for step in ("sentence", "document"):
         assert not metrics(tmp_path, step, "validation")
         last = load_file(tmp_path / step / "checkpoints" / "update-00000014" / "weights.safetensors")
@@ -305,7 +305,7 @@ def test_a_second_time_there_is_nothing_to_do(tiny, finished, tmp_path):
 def test_more_updates_go_on_where_the_run_ended(tiny, finished, tmp_path):
     shutil.copytree(finished / "sentence", tmp_path / "sentence")
     done = ok(tiny.train(tmp_path, "sentence.updates=20", step="sentence"))
-    assert "going on from update 14" in done.err
+    assert "continuing from update 14" in done.err
     assert [line["update"] for line in metrics(tmp_path, "sentence", "validation")] == [5, 10, 14, 15, 20]
 
 
@@ -337,7 +337,7 @@ def test_accumulation_takes_several_batches_an_update(tiny, tmp_path):
 def test_a_gradient_that_is_not_finite_is_a_clear_error(tiny, tmp_path):
     done = tiny.train(tmp_path, "sentence.learning_rate=1e30", "sentence.updates=50", step="sentence")
     assert done.code == 2
-    assert "not finite at update" in done.err and "clip" in done.err
+    assert "infinite or NaN at update" in done.err and "clip" in done.err
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def test_the_plan_lists_every_run_with_what_is_left_of_it(estimates):
     document, scratch = estimates.seconds(runs["document"], 99_600), estimates.seconds(runs["from-scratch"], 200_000)
     assert [row["time left"] for row in rows] == ["-", str(document), str(scratch)]
     assert str(document) == f"{spoken(document.low)} to {spoken(document.high)}"
-    assert table.notes[0].startswith(f"{document + scratch} of training to go")
+    assert table.notes[0].startswith(f"{document + scratch} of training left")
 
 
 def test_a_plan_of_nothing_to_do_promises_nothing(estimates):
@@ -83,7 +83,7 @@ def test_the_data_is_looked_at_in_its_format_or_said_to_be_missing(tmp_path):
     assert (documents["role"], documents["format"]) == ("documents", "tsv")
     assert documents["sample"] == "3 read (1, 2, 3 sentences); d0: une 0 | one 0"
     assert (sentences["role"], sentences["format"]) == ("sentences", "text") and "un | one" in sentences["sample"]
-    assert dev["sample"] == f"not there: {tmp_path / 'gone.ids'}"
+    assert dev["sample"] == f"missing: {tmp_path / 'gone.ids'}"
     assert "data.test" in test["sample"]
 
 
@@ -117,7 +117,7 @@ def test_a_dry_run_shows_data_models_and_time_and_writes_nothing(tmp_path):
     tables = dry_run(make_experiment(recipe, ("gating",), 2), console)
     assert [table.title for table in tables] == ["Data", "Models", "Runs"]
     shown = console.file.getvalue()
-    assert "not there" in shown and "gating-residual" in shown and "cpu" in shown
+    assert "missing" in shown and "gating-residual" in shown and "cpu" in shown
     assert len(tables[2].rows) == 10 and {row[4] for row in tables[2].rows} == {"0"}
     assert list(tmp_path.iterdir()) == []
 
@@ -140,4 +140,4 @@ def test_a_dry_run_finds_what_the_run_would_stop_at(evaluation, message, tmp_pat
 
 def test_a_contrastive_set_that_is_missing_is_said(tmp_path):
     recipe = replace(SMALL, evaluation=EvaluationConfig(contrastive=str(tmp_path / "gone.jsonl")))
-    assert rows_of(recipe)[-1]["role"] == "contrastive" and rows_of(recipe)[-1]["sample"] == "not there"
+    assert rows_of(recipe)[-1]["role"] == "contrastive" and rows_of(recipe)[-1]["sample"] == "missing"

@@ -56,12 +56,12 @@ def test_rows_are_found_by_what_stands_in_front_of_them(tables, pair, runs):
 @pytest.mark.parametrize(
     ("tables", "pair", "message"),
     [
-        (("gating",), ("w/", "w/oo"), r"'w/oo': no table that is made has such a row\n  Did you mean 'w/o'\?"),
-        (("gating",), ("xyz", "w/"), r"'xyz': no table .*\n  Rows: .*w/o"),
-        (("efficiency",), ("xyz", "w/"), r"no table .*\n  Rows: none"),
+        (("gating",), ("w/", "w/oo"), r"'w/oo': none of the chosen tables has such a row\n  Did you mean 'w/o'\?"),
+        (("gating",), ("xyz", "w/"), r"'xyz': none of the .*\n  Rows: .*w/o"),
+        (("efficiency",), ("xyz", "w/"), r"none of the chosen tables .*\n  Rows: none"),
         (("context-layers", "context-length"), ("3", "2"), r"several tables.*\n.*context-layers:3, context-length:3"),
-        (("two-step",), ("D_d", "-, D_d"), r"no table that is made has such a row"),  # two rows begin so
-        (("gating",), ("w/", "w/"), "both are the same runs"),
+        (("two-step",), ("D_d", "-, D_d"), r"none of the chosen tables has such a row"),  # two rows begin so
+        (("gating",), ("w/", "w/"), "both rows are the same runs"),
     ],
 )
 def test_what_is_no_pair_of_rows_is_said_before_anything_is_trained(tables, pair, message):

@@ -297,7 +297,7 @@ def test_a_run_that_is_given_more_updates_is_not_finished_any_more(recipe, tmp_p
 def test_a_sentence_model_with_more_updates_than_the_recipe_says_is_not_passed_off_as_the_recipes(recipe, tmp_path):
     checkpoint(tmp_path / "sentence", 12)
     model(tmp_path / "sentence")
-    with pytest.raises(DocnmtError, match=r"12 updates, the recipe says 10\n.*sentence\.updates to 12"):
+    with pytest.raises(DocnmtError, match=r"12 updates, but the recipe says 10\n.*sentence\.updates to 12"):
         store_of(recipe).status(sentence_run(recipe))
 
 
@@ -435,7 +435,7 @@ def test_a_document_step_is_finished_only_on_the_sentence_model_it_was_built_on(
 
 
 def test_other_seeds_wait_for_the_recipes_own_sub_words(recipe):
-    with pytest.raises(DocnmtError, match="own sentence model comes first"):
+    with pytest.raises(DocnmtError, match="own sentence model must be trained first"):
         store_of(recipe).train(sentence_run(replace(recipe, seed=2)))
 
 

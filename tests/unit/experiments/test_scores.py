@@ -109,7 +109,7 @@ def test_a_set_that_loses_sentences_is_refused(tmp_path):
     source = Path(files.source)
     source.write_text(source.read_text().replace("mei shi .", "mei\x07shi ."), encoding="utf-8")
     recipe = replace(RECIPE, data=replace(RECIPE.data, skip_bad=True))
-    refused = pytest.raises(DocnmtError, match="doc-c has 3 references but 2 sentence pairs\n")
+    refused = pytest.raises(DocnmtError, match="doc-c has 3 references, but 2 sentence pairs\n")
     with refused, pytest.warns(UserWarning, match="skipped 1 bad place"):
         read_test_set(files, recipe)
 
@@ -208,14 +208,17 @@ def test_domains_are_columns_of_their_own(recipe):
         (lambda r, _: replace(r, evaluation=EvaluationConfig(domains=("p=game",))), "'p'\n"),
         (
             lambda r, _: replace(r, evaluation=EvaluationConfig(domains=("game",))),
-            "the domain 'game'\n.*NAME=prefix",
+            "invalid domain 'game'\n.*NAME=prefix",
         ),
         (
             lambda r, _: replace(r, evaluation=EvaluationConfig(domains=("x=y",))),
             "no document id begins with a prefix of the domain 'x'\n",
         ),
-        (lambda r, at: with_data(r, test=(write_tsv(at / "alone.tsv", {"d": 3}),)), "Test: a single document\n"),
-        (lambda r, at: with_data(r, dev=(write_tsv(at / "alone.tsv", {"d": 3}),)), "Dev: a single document\n"),
+        (
+            lambda r, at: with_data(r, test=(write_tsv(at / "alone.tsv", {"d": 3}),)),
+            "Test: this is a single document\n",
+        ),
+        (lambda r, at: with_data(r, dev=(write_tsv(at / "alone.tsv", {"d": 3}),)), "Dev: this is a single document\n"),
     ],
 )
 def test_what_would_stop_the_tables_after_training_is_found_before(recipe, tmp_path, change, message):

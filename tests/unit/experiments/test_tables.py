@@ -510,8 +510,8 @@ def test_seeds_are_trained_in_an_order_in_which_the_recipes_own_comes_first():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"names": ("gatings",)}, "no table is called 'gatings'\n.*gating, efficiency"),
-        ({"seeds": 0}, "0 seeds.*\n.*--seeds 1"),
+        ({"names": ("gatings",)}, "unknown table 'gatings'\n.*gating, efficiency"),
+        ({"seeds": 0}, "--seeds 0.*\n.*1 or more"),
         ({"recipe": replace(RECIPE, context=ContextConfig(kind="none"))}, "no context.*\n.*context.kind"),
         ({"recipe": replace(RECIPE, context=ContextConfig(integration="none"))}, "no context.*\n.*integration"),
         # Its layers, gates and integration are others: rows would be the same training under several names.

@@ -147,8 +147,8 @@ def test_the_status_tells_who_does_what(tmp_path):
     store, runs, progress = bench(tmp_path, "one", "two")
     assert [row[-1] for row in status_table(store, runs).rows] == [
         "nobody",
-        "waits for sentence",
-        "waits for sentence",
+        "waiting for sentence",
+        "waiting for sentence",
     ]
     train_here(store, runs[:2], progress)
     (store.folder(runs[2])).mkdir()

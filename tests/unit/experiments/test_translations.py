@@ -42,5 +42,5 @@ def test_a_domain_may_not_have_the_name_of_another_column(tmp_path, skipping, na
     path.write_text("a\tUn.\tOne.\nb\tTrois.\tThree.\n", encoding="utf-8")
     files = (CorpusFiles(path=str(path)),)
     recipe = replace(skipping, data=replace(skipping.data, dev=files, test=files))
-    with pytest.raises(DocnmtError, match=f"two columns of the tables would be called '{name}'"):
+    with pytest.raises(DocnmtError, match=f"two columns of the tables would be named '{name}'"):
         parts_of(replace(recipe, evaluation=EvaluationConfig(domains=(f"{name}=a",))))
