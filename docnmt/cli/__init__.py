@@ -1,4 +1,4 @@
-"""The command line: one verb a job. Heavy imports stay inside the verbs, so that --help is instant."""
+"""The command line: one verb per job. Heavy imports stay inside the verbs, so that --help is instant."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     warnings.showwarning = lambda message, *_, **__: print(f"warning: {message}", file=sys.stderr)
     try:
         options.run(options)
-        sys.stdout.flush()  # now, as what fails when Python ends has no error of ours
+        sys.stdout.flush()  # now, as a failure when Python exits would not be reported
     except DocnmtError as error:
         print(f"docnmt: {error}", file=sys.stderr)
         return 2
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except OSError as error:  # a full disk, a folder that is not there: the system's own words say it
+    except OSError as error:  # a full disk, a missing folder: the system's own message says it
         where = error.filename or ("standard output" if is_full(error) else "error")  # files are named where written
         print(f"docnmt: {where}: {error.strerror or error}", file=sys.stderr)
         return 2

@@ -50,17 +50,17 @@ def _add_context_gain(verbs: Verbs) -> None:
         help="the gain of these words; may be repeated (default: those of docnmt contrast make)",
     )
     gain.add_argument(
-        "--no-translate", action="store_true", help="no BLEU: translating under four contexts takes longest"
+        "--no-translate", action="store_true", help="skip BLEU: translating under four contexts takes longest"
     )
     gain.add_argument(
-        "--html", default="", metavar="FILE", help="a page of words coloured by what context did for them"
+        "--html", default="", metavar="FILE", help="write a page of words coloured by their gain from context"
     )
     gain.add_argument(
         "--sentences",
         type=int,
         default=100,
         metavar="N",
-        help="sentences on the page: N that gain, N/5 that lose (default 100)",
+        help="sentences on the page: N that gain and N/5 that lose (default 100)",
     )
     gain.add_argument("--markdown", default="", metavar="FILE", help="write the tables to a file as well")
     gain.add_argument(
@@ -86,9 +86,9 @@ def run_context_gain(options: argparse.Namespace) -> None:
     from docnmt.evaluation.scores import by_domain
 
     if options.sentences < 1:
-        raise DocnmtError(f"--sentences {options.sentences}: a page shows at least one sentence\n  Give 1 or more.")
+        raise DocnmtError(f"--sentences {options.sentences}: the page needs at least one sentence\n  Give 1 or more.")
     if options.seed < 0:
-        raise DocnmtError(f"--seed {options.seed}: seeds are not negative\n  Give 0 or more.")
+        raise DocnmtError(f"--seed {options.seed}: a seed cannot be negative\n  Give 0 or more.")
     check_outputs(options.html, options.json, options.markdown, options.tokens)
     translator, progress, console = load(options.model, options.device), Progress(), Console()
     languages = languages_of(options)
@@ -130,31 +130,31 @@ def _add_contrast(verbs: Verbs) -> None:
     contrast = verbs.add_parser(
         "contrast",
         examples=["docnmt contrast runs/demo/document/model runs/demo/corpus/contrastive.jsonl --shuffled"],
-        help="how often the right translation is more probable than wrong ones",
+        help="measure how often the right translation is more probable than wrong ones",
         description="Reads contrastive sets in docnmt's JSON lines and in the layouts of ContraPro, Lopes et al., "
-        "Bawden et al., Voita et al. and ctxpro, told by their content.",
+        "Bawden et al., Voita et al. and ctxpro, recognised by their content.",
         epilog="docnmt contrast make CORPUS -o SET makes a set from a parallel corpus: docnmt contrast make --help",
     )
     _add_make(contrast)
     contrast.add_argument("model", metavar="MODEL")
     contrast.add_argument("file", metavar="SET")
     contrast.add_argument(
-        "--layout", default="", help="docnmt, contrapro, bawden, voita or ctxpro (default: told by content)"
+        "--layout", default="", help="docnmt, contrapro, bawden, voita or ctxpro (default: by content)"
     )
     contrast.add_argument(
         "--context-from",
         nargs="+",
         default=[],
         metavar="PATH",
-        help="contrapro: the documents, a folder or a corpus; ctxpro: the file of inputs",
+        help="contrapro: the documents, a folder or a corpus; ctxpro: the input file",
     )
     add_context(contrast)
     contrast.add_argument(
-        "--translate", action="store_true", help="also: does the model's own translation have the right word?"
+        "--translate", action="store_true", help="also check whether the model's own translation has the right word"
     )
-    contrast.add_argument("--shuffled", action="store_true", help="also with contexts of other documents")
+    contrast.add_argument("--shuffled", action="store_true", help="also score with contexts of other documents")
     contrast.add_argument(
-        "--resample", choices=("items", "documents"), default="items", help="what intervals and p take as independent"
+        "--resample", choices=("items", "documents"), default="items", help="what intervals and p treat as independent"
     )
     contrast.add_argument("--write", default="", metavar="FILE", help="save the set as docnmt's JSON lines")
     contrast.add_argument("--items", default="", metavar="FILE", help="write all scores, one JSON object for each item")
@@ -212,17 +212,17 @@ def _add_make(contrast: VerbParser) -> None:
         help="a class of your own instead: his,her,its; gender: all pronouns of a person at once; may be repeated",
     )
     make.add_argument(
-        "--source", default="", metavar="WORD,...", help="with --swap: words of which the source must have one"
+        "--source", default="", metavar="WORD,...", help="with --swap: words, one of which the source must have"
     )
     make.add_argument(
         "--limit",
         type=int,
         default=0,
         metavar="N",
-        help="at most N items of a class and cue in a document (default: all)",
+        help="at most N items per class and cue in a document (default: all)",
     )
     make.add_argument("--seed", type=int, default=1, metavar="S", help="seed of what --limit draws")
-    make.add_argument("--format", default="", help="format of the corpus (default: told by content)")
+    make.add_argument("--format", default="", help="format of the corpus (default: by content)")
     add_document_marks(make)
     make.add_argument("--target-first", dest="swap", action="store_true", help="the target side comes first")
     add_json(make)
@@ -237,7 +237,7 @@ def run_make(options: argparse.Namespace) -> None:
 
     if options.source and not options.classes:
         raise DocnmtError(
-            "--source goes with --swap\n  Leave it out: the ready-made classes have their own source words."
+            "--source only goes with --swap\n  Leave it out: the ready-made classes have their own source words."
         )
     if options.limit < 0:
         raise DocnmtError(f"--limit {options.limit}: a limit cannot be negative\n  Give 1 or more, or 0 for all.")
@@ -248,7 +248,7 @@ def run_make(options: argparse.Namespace) -> None:
     items = ProbeMaker(documents, languages).make(classes, limit=options.limit, seed=options.seed)
     if not items:
         raise DocnmtError(
-            f"{', '.join(options.files)}: no sentence to ask about\n"
+            f"{', '.join(options.files)}: no sentence contains such a word\n"
             "  Check --languages and which side comes first (--target-first), or name other words with --swap."
         )
     write_items(options.output, items)

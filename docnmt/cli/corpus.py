@@ -1,4 +1,4 @@
-"""`docnmt corpus`: make a demo corpus, look into a corpus, clean it."""
+"""`docnmt corpus`: make a demo corpus, inspect a corpus, clean it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from docnmt.cli.options import Verbs, add_corpus, add_json, check_outputs, corpu
 def add(verbs: Verbs) -> None:
     corpus = verbs.add_parser(
         "corpus",
-        help="make, look into or clean a corpus",
+        help="make, inspect or clean a corpus",
         examples=["docnmt corpus inspect train.tsv", "docnmt corpus clean --help"],
     )
     jobs = corpus.add_subparsers(required=True, metavar="JOB")
@@ -28,7 +28,9 @@ def add(verbs: Verbs) -> None:
         help="count documents, sentences, words; show contexts",
         examples=["docnmt corpus inspect train.tsv", "docnmt corpus inspect train.fr train.en --languages fr-en"],
     )
-    inspect.add_argument("files", nargs="+", metavar="FILE", help="one with both sides, source and target, or a recipe")
+    inspect.add_argument(
+        "files", nargs="+", metavar="FILE", help="one with both sides, or source and target, or a recipe"
+    )
     add_corpus(inspect)
     inspect.add_argument("--context", default="previous=2", metavar="SPEC", help="previous=N,following=N or none")
     inspect.add_argument("--skip-bad", action="store_true", help="skip and count bad places instead of stopping")
@@ -36,7 +38,7 @@ def add(verbs: Verbs) -> None:
         "--expect",
         default="",
         metavar="NAME",
-        help="where it differs from the paper's: zh-en, fr-en, fr-en-dev ...",
+        help="show where it differs from the paper's data: zh-en, fr-en, fr-en-dev ...",
     )
     add_json(inspect)
     inspect.set_defaults(run=run_corpus_inspect)
@@ -47,30 +49,36 @@ def add(verbs: Verbs) -> None:
 def _add_clean(jobs: Verbs) -> None:
     clean = jobs.add_parser(
         "clean",
-        help="take out bad pairs, leaving gaps in their places",
+        help="remove bad pairs, leaving gaps in their place",
         examples=["docnmt corpus clean raw.tsv -o train.tsv --languages fr-en --report gone.md"],
     )
-    clean.add_argument("files", nargs="+", metavar="FILE", help="each with both sides, or with --sides two")
-    clean.add_argument("-o", "--output", required=True, metavar="FILE", help=".tsv or .jsonl, with .gz packed")
+    clean.add_argument(
+        "files", nargs="+", metavar="FILE", help="each with both sides; with --sides, a source and a target file"
+    )
+    clean.add_argument("-o", "--output", required=True, metavar="FILE", help=".tsv or .jsonl; add .gz to compress")
     clean.add_argument("--sides", action="store_true", help="the two files are a source and a target file")
     add_corpus(clean)
     clean.add_argument("--without", default="", metavar="FILTER,...", help="filters to leave out")
-    clean.add_argument("--max-words", type=int, default=200, metavar="N", help="of a sentence (default 200)")
-    clean.add_argument("--max-ratio", type=float, default=4.0, metavar="X", help="of the two lengths (default 4)")
-    clean.add_argument("--max-repeats", type=int, default=5, metavar="N", help="of a pair under four words (default 5)")
-    clean.add_argument("--report", default="", metavar="FILE", help="what went and why, as .json or .md")
+    clean.add_argument(
+        "--max-words", type=int, default=200, metavar="N", help="maximum words of a sentence (default 200)"
+    )
+    clean.add_argument(
+        "--max-ratio", type=float, default=4.0, metavar="X", help="maximum ratio of the two lengths (default 4)"
+    )
+    clean.add_argument("--max-repeats", type=int, default=5, metavar="N", help="of pairs under four words (default 5)")
+    clean.add_argument("--report", default="", metavar="FILE", help="what was removed and why, as .json or .md")
     clean.set_defaults(run=run_corpus_clean)
 
 
 def _add_align(jobs: Verbs) -> None:
     align = jobs.add_parser(
         "align",
-        help="two books, sentence by sentence: chapters first, then lengths and words",
+        help="align two books sentence by sentence: by chapters, lengths and words",
         examples=["docnmt corpus align book.fr.epub book.en.epub --languages fr-en -o book.tsv"],
     )
     align.add_argument("source", metavar="SOURCE", help="a book: text, Markdown, HTML, EPUB, Word, OpenDocument")
     align.add_argument("target", metavar="TARGET", help="its translation")
-    align.add_argument("-o", "--output", required=True, metavar="FILE", help=".tsv or .jsonl, with .gz packed")
+    align.add_argument("-o", "--output", required=True, metavar="FILE", help=".tsv or .jsonl; add .gz to compress")
     align.add_argument("--languages", required=True, metavar="SRC-TRG", help="fr-en, de-en ...")
     add_json(align)
     align.set_defaults(run=run_corpus_align)
@@ -116,7 +124,7 @@ def run_corpus_inspect(options: argparse.Namespace) -> None:
     on_bad = bad if options.skip_bad or (recipe and recipe.data.skip_bad) else raise_bad
     for part, files in corpora.items():
         if not files:
-            raise DocnmtError(f"{name}: names no {part}\n  Set data.{part.split()[0]}.")
+            raise DocnmtError(f"{name}: the recipe names no {part}\n  Set data.{part.split()[0]}.")
         documents = chain.from_iterable(read_corpus(each, languages=languages, on_bad=on_bad) for each in files)
         title = f"inspect {part}" if recipe else "inspect"
         found[part] = inspect(Progress().track(documents, title, unit="sentences", size=len), spec)
@@ -146,14 +154,14 @@ def run_corpus_clean(options: argparse.Namespace) -> None:
     from docnmt.corpus.rows import LeaveGaps, writer_for
 
     if options.report and not options.report.endswith((".json", ".md")):
-        raise DocnmtError(f"--report {options.report}: neither .json nor .md\n  Name a file that ends in one of them.")
+        raise DocnmtError(f"--report {options.report}: must end in .json or .md\n  Choose such a name.")
     write = writer_for(options.output)
     check_outputs(options.output, options.report)
     for path in options.files:
         if Path(options.output).exists() and Path(path).exists() and Path(options.output).samefile(path):
-            raise DocnmtError(f"{path}: would be written over\n  Name another file with -o.")
+            raise DocnmtError(f"{path}: this input file would be overwritten\n  Name another file with -o.")
     if (options.document_ids or options.document_starts) and not options.sides:
-        raise DocnmtError("--document-ids and --document-starts go with a file a side\n  Add --sides.")
+        raise DocnmtError("--document-ids and --document-starts need a source and a target file\n  Add --sides.")
     limits = Limits(options.max_words, options.max_ratio, options.max_repeats)
     without = filter(None, map(str.strip, options.without.split(",")))
     cleaner, bad = Cleaner(languages_of(options), limits, without), LeaveGaps()
@@ -169,7 +177,7 @@ def run_corpus_clean(options: argparse.Namespace) -> None:
     report.table(cleaner).print(console)
     report.examples(cleaner).print(console)
     if bad.counts:
-        print(f"{bad.report()}\n  They are gaps where their format has a place for them.")
+        print(f"{bad.report()}\n  If the format allows, they are left as gaps.")
     if options.report.endswith(".json"):
         write_json(options.report, {**report.as_dict(cleaner), "unreadable": dict(bad.counts)})
     elif options.report:

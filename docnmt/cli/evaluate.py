@@ -61,13 +61,15 @@ def _add_common(verb: argparse.ArgumentParser, page: str) -> None:
     verb.add_argument(
         "--words", action="append", default=[], metavar="WORD,...", help="also the F1 of these words; may be repeated"
     )
-    verb.add_argument("--terms", action="store_true", help="also: are terms translated the same way in a document?")
+    verb.add_argument(
+        "--terms", action="store_true", help="also check whether terms are translated consistently in a document"
+    )
     _add_comet(verb)
     verb.add_argument(
         "--language", default="", metavar="CODE", help="language of the translations: chooses the tokenizer"
     )
     verb.add_argument("--lowercase", action="store_true", help="ignore case")
-    verb.add_argument("--tokenized", action="store_true", help="the text is tokenised already")
+    verb.add_argument("--tokenized", action="store_true", help="the text is already tokenised")
     add_domains(verb)
     verb.add_argument(
         "--resample",
@@ -83,7 +85,10 @@ def _add_comet(verb: argparse.ArgumentParser) -> None:
     comet = verb.add_argument_group("COMET, by unbabel-comet in a Python of its own")
     comet.add_argument("--comet", action="store_true", help="also COMET")
     comet.add_argument(
-        "--comet-python", default="", metavar="PATH", help="the Python that has it (default: $DOCNMT_COMET_PYTHON)"
+        "--comet-python",
+        default="",
+        metavar="PATH",
+        help="the Python with unbabel-comet (default: $DOCNMT_COMET_PYTHON)",
     )
     comet.add_argument(
         "--comet-model", default="", metavar="NAME", help="a model or a checkpoint (default: wmt22-comet-da)"
@@ -115,7 +120,7 @@ def run_compare(options: argparse.Namespace) -> None:
     from docnmt.evaluation.scores import all_of, domains_of
 
     if len(options.files) < 2:
-        raise DocnmtError("a comparison needs a baseline and a system\n  Name two files of translations or more.")
+        raise DocnmtError("a comparison needs a baseline and a system\n  Give two or more files of translations.")
     progress = Progress()
     references, outputs, measured = _measured(options, progress)
     parts = [all_of(references)]
@@ -189,7 +194,7 @@ def _add_judge(verbs: Verbs) -> None:
     judge = verbs.add_parser(
         "judge",
         examples=["docnmt judge baseline.txt ours.txt --source test.tsv --documents 10"],
-        help="a page on which people say which of two systems is better, not knowing which is which",
+        help="serve a page where people judge which of two systems is better, without knowing which is which",
         description="Draws whole documents and serves a page that shows each sentence in its document with both "
         "translations. Judges may stop and continue at any time; the same command continues with the same judgements.",
     )
@@ -201,7 +206,7 @@ def _add_judge(verbs: Verbs) -> None:
         "--seed", type=int, default=1, metavar="N", help="seed of the sample and of the sides (default 1)"
     )
     judge.add_argument("--store", default=STORE, metavar="FILE", help=f"where judgements are kept (default {STORE})")
-    judge.add_argument("--host", default="127.0.0.1", help="address to listen at; 0.0.0.0 for all (default 127.0.0.1)")
+    judge.add_argument("--host", default="127.0.0.1", help="address to listen on; 0.0.0.0 for all (default 127.0.0.1)")
     judge.add_argument("--port", type=int, default=PORT, help=f"default {PORT}; 0 for any free one")
     judge.add_argument(
         "--name", action="append", default=[], metavar="HOST", help="a host name under which judges reach it"
@@ -214,7 +219,7 @@ def _add_judge(verbs: Verbs) -> None:
         examples=["docnmt judgements judgements.sqlite --csv judgements.csv"],
     )
     judgements.add_argument("store", metavar="STORE", help="the --store of `docnmt judge`")
-    judgements.add_argument("--judges", nargs="+", default=[], metavar="NAME", help="of these judges only")
+    judgements.add_argument("--judges", nargs="+", default=[], metavar="NAME", help="only of these judges")
     judgements.add_argument("--csv", default="", metavar="FILE", help="write all judgements as CSV")
     add_tables(judgements)
     judgements.set_defaults(run=run_judgements)
@@ -239,7 +244,7 @@ def run_judge(options: argparse.Namespace) -> None:
     try:
         asked = f"{len(sample.questions):,} of {len(sample.sentences):,} sentences, which differ"
         print(f"documents: {len(sample.documents):,}; judges are asked about {asked}")
-        print(f"judgements go to {options.store}; to see them: docnmt judgements {options.store}")
+        print(f"judgements are saved in {options.store}; to see them: docnmt judgements {options.store}")
         for name, secret in store.secrets().items():
             print(f"{name} continues at {address(bound)}as/{secret}")
         print(f"judge at {address(bound)} (Ctrl-C stops it, the same command continues)", flush=True)

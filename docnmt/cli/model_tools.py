@@ -1,4 +1,4 @@
-"""Verbs that make a model of another: `docnmt quantize`, `shortlist`, `import` and `export`."""
+"""Verbs that turn one model into another: `docnmt quantize`, `shortlist`, `import` and `export`."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def _add_quantize(verbs: Verbs) -> None:
     quantize = verbs.add_parser(
         "quantize",
         examples=["docnmt quantize runs/demo/document/model -o small-model"],
-        help="write a model folder about a quarter as large, its matrices in int8",
-        description="All verbs but train take the folder as they take any model.",
+        help="write a model folder a quarter of the size, with its matrices in int8",
+        description="All verbs except train accept the folder like any other model.",
     )
     quantize.add_argument("model", metavar="MODEL")
     quantize.add_argument("-o", "--output", default="", metavar="FOLDER", help="default: MODEL-int8")
@@ -68,7 +68,7 @@ def quantized_table(done: Quantized) -> Table:
         table.add(kind.name, str(kind.matrices), *megabytes(kind), f"{kind.error:.2%}", f"{kind.worst_row:.2%}")
     matrices = sum(kind.matrices for kind in done.kinds)
     table.add("the whole folder", str(matrices), *megabytes(done), "", "", rule=True)
-    table.notes.append("sizes in MB; error: length of the difference by the length of what was")
+    table.notes.append("Sizes in MB. Error: norm of the difference divided by the norm of the original.")
     return table
 
 
@@ -79,7 +79,7 @@ def _add_shortlist(verbs: Verbs) -> None:
     shortlist = verbs.add_parser(
         "shortlist",
         examples=["docnmt shortlist runs/demo/document/model demo"],
-        help="learn which words a sentence can need, so that a CPU looks at no others",
+        help="learn which words a sentence may need, so that a CPU computes only those",
         description="Learns from the training pairs, and writes shortlist.safetensors into the model folder: the most "
         "frequent target pieces, and for each source piece its most probable translations and what copies it.",
     )
@@ -90,12 +90,14 @@ def _add_shortlist(verbs: Verbs) -> None:
     add_corpus(shortlist)
     shortlist.add_argument("--skip-bad", action="store_true", help="skip and count bad places instead of stopping")
     shortlist.add_argument(
-        "--dev", nargs="+", default=[], metavar="FILE", help="a corpus to try it on; default: the recipe's"
+        "--dev", nargs="+", default=[], metavar="FILE", help="a corpus to test it on; default: the recipe's"
     )
-    shortlist.add_argument("--frequent", type=_number, metavar="N", help="pieces for every sentence; default 500")
-    shortlist.add_argument("--candidates", type=_number, metavar="N", help="translations of a piece; default 20")
     shortlist.add_argument(
-        "-o", "--output", default="", metavar="FOLDER", help="write into another model folder with the same sub-words"
+        "--frequent", type=_number, metavar="N", help="frequent pieces, for every sentence; default 500"
+    )
+    shortlist.add_argument("--candidates", type=_number, metavar="N", help="translations per source piece; default 20")
+    shortlist.add_argument(
+        "-o", "--output", default="", metavar="FOLDER", help="write into another model folder with the same subwords"
     )
     add_json(shortlist)
     shortlist.set_defaults(run=run_shortlist)
@@ -127,17 +129,17 @@ def run_shortlist(options: argparse.Namespace) -> None:
     folder, out, progress = Path(options.model), Path(options.output or options.model), Progress()
     data = _data(options, load_card(folder))
     if options.json and not data.dev:
-        raise DocnmtError("--json needs a corpus to try the shortlist on\n  Name one with --dev.")
+        raise DocnmtError("--json needs a corpus to test the shortlist on\n  Give one with --dev.")
     load_card(out)
     if subwords_key(folder) != subwords_key(out):
-        raise DocnmtError(f"{out}: its sub-words are not those of {folder}\n  Make its shortlist from {out} itself.")
+        raise DocnmtError(f"{out}: its subwords differ from those of {folder}\n  Make its shortlist from {out} itself.")
     source, target = (Subwords.load(folder / f"{side}.spm") for side in ("source", "target"))
     frequent = FREQUENT if options.frequent is None else options.frequent
     candidates = CANDIDATES if options.candidates is None else options.candidates
     dev = TrainingPairs.read(_documents(data, ("dev",), progress), source, target)
     pairs = TrainingPairs.read(_documents(data, ("documents", "sentences"), progress), source, target)
     if not len(pairs):
-        raise DocnmtError("there are no sentence pairs to learn from\n  Name the corpus that the model was trained on.")
+        raise DocnmtError("there are no sentence pairs to learn from\n  Give the corpus that the model was trained on.")
     progress.say(f"learning from {pairs}")
     lexicon = learn_lexicon(pairs, progress)
     make_shortlist(lexicon, pairs, source, target, frequent, candidates).write(out)
@@ -155,7 +157,7 @@ def coverage_table(shortlists: Iterable[tuple[int, Shortlist]], pairs: TrainingP
     from docnmt.engine.shortlist import BATCH, coverage
 
     names = ("translations", "covered", "candidates", f"of {BATCH} sentences")
-    table = Table("Pieces of the references that the shortlist has", [Column(name) for name in names])
+    table = Table("Pieces of the references that the shortlist covers", [Column(name) for name in names])
     for candidates, shortlist in shortlists:
         found = coverage(shortlist, pairs)
         cells = [f"{candidates}", f"{100 * found.covered:.2f} %", f"{found.size:,.0f}", f"{found.together:,.0f}"]
@@ -173,9 +175,9 @@ def coverage_table(shortlists: Iterable[tuple[int, Shortlist]], pairs: TrainingP
     table.strong_means = "the shortlist that is written"
     table.notes = [
         f"{pairs}, {len(pairs.target.tokens):,} pieces.",
-        "Translations: how many a source piece has beside the frequent pieces.",
-        f"Candidates are those of a sentence; {BATCH} sentences of one length have so many together.",
-        "References translate freely at times: of what a model writes, the shortlist has more.",
+        "Translations: how many a source piece has in addition to the frequent pieces.",
+        f"Candidates: of one sentence, and of {BATCH} sentences of one length together.",
+        "References are sometimes free translations: the shortlist covers more of what a model writes.",
     ]
     return table
 
@@ -189,7 +191,7 @@ def _data(options: argparse.Namespace, card: ModelCard) -> DataConfig:
 
     if any(file.endswith(".toml") or file in OWN for file in options.files):
         if len(options.files) > 1:
-            raise DocnmtError("a recipe names all its corpora\n  Give the recipe alone, or files of one corpus.")
+            raise DocnmtError("a recipe already names its corpora\n  Give only the recipe, or the files of one corpus.")
         data = load_recipe(options.files[0]).data
     else:
         languages = languages_of(options) if options.languages else (card.source_language, card.target_language)
@@ -220,12 +222,12 @@ def _add_import(verbs: Verbs) -> None:
     verb = verbs.add_parser(
         "import",
         examples=["docnmt import Helsinki-NLP/opus-mt-fr-en -o opus-fr-en"],
-        help="make a model folder of a Marian or OPUS-MT model",
+        help="turn a Marian or OPUS-MT model into a model folder",
         description="SOURCE is a folder or .zip as OPUS-MT releases them, a folder in Hugging Face's layout, or a name "
-        "on its hub such as Helsinki-NLP/opus-mt-fr-en. All verbs take the result as they take any model.",
+        "on its hub such as Helsinki-NLP/opus-mt-fr-en. All verbs accept the result like any other model.",
     )
     verb.add_argument("source", metavar="SOURCE")
-    verb.add_argument("-o", "--output", required=True, metavar="FOLDER", help="to be made")
+    verb.add_argument("-o", "--output", required=True, metavar="FOLDER", help="the new folder")
     verb.add_argument(
         "--as",
         dest="kind",
@@ -237,7 +239,7 @@ def _add_import(verbs: Verbs) -> None:
         "--languages",
         default="",
         metavar="SRC-TRG",
-        help="where the source does not tell; of a model with several target languages, the one to translate into",
+        help="if the source does not say; for several target languages, the one to translate into",
     )
     verb.set_defaults(run=run_import)
 
@@ -258,11 +260,11 @@ def _add_export(verbs: Verbs) -> None:
         "export",
         examples=["docnmt export runs/demo/sentence/model --to marian -o marian-model"],
         help="write a sentence model for Marian or Hugging Face transformers",
-        description="Writes a folder that the other program loads, with the sub-word models beside it. Of a document "
-        "model it is the sentence model inside: neither knows a context.",
+        description="Writes a folder that the other program loads, including the subword models. Of a document "
+        "model it is the sentence model inside, as neither program supports context.",
     )
     export.add_argument("model", metavar="MODEL")
-    export.add_argument("-o", "--output", required=True, metavar="FOLDER", help="to be made")
+    export.add_argument("-o", "--output", required=True, metavar="FOLDER", help="the new folder")
     export.add_argument("--to", required=True, choices=("marian", "huggingface"))
     export.set_defaults(run=run_export)
 
@@ -272,6 +274,6 @@ def run_export(options: argparse.Namespace) -> None:
     from docnmt.model_folder import load_card
 
     if load_card(options.model).context.active:
-        print("a document model: what is written is the sentence model inside, without its context")
+        print("this is a document model: only the sentence model inside is written, without context")
     export(options.model, options.output, options.to)
     print(f"model for {options.to}: {options.output}")

@@ -41,7 +41,7 @@ class VerbParser(argparse.ArgumentParser):
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
             hint = nearest(str(value), map(str, action.choices), "Choose from")
-            raise argparse.ArgumentError(action, f"{value!r} is not known. {hint}")
+            raise argparse.ArgumentError(action, f"unknown value {value!r}. {hint}")
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         if args and args[0] in self.jobs:
@@ -60,7 +60,7 @@ def add_tables(verb: argparse.ArgumentParser) -> None:
 
 
 def show(options: argparse.Namespace, tables: Sequence[Table], figures: object) -> None:
-    """Writes the files that were asked for and prints the tables: last, as a reader may close the pipe on them."""
+    """Writes the requested files and prints the tables: last, as a reader may close the pipe on them."""
     from rich.console import Console
 
     from docnmt.base.files import write_json
@@ -94,9 +94,9 @@ def add_set(verb: argparse.ArgumentParser) -> None:
 
 
 def add_corpus(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("--format", default="", help="where content does not tell it")
+    verb.add_argument("--format", default="", help="if the content does not tell")
     add_document_marks(verb)
-    verb.add_argument("--languages", default="", metavar="SRC-TRG", help="for files that hold several languages")
+    verb.add_argument("--languages", default="", metavar="SRC-TRG", help="for files with several languages")
     verb.add_argument("--swap", action="store_true", help="the target side comes first")
 
 
@@ -117,7 +117,7 @@ def add_context(verb: argparse.ArgumentParser) -> None:
 def add_cluster(verb: argparse.ArgumentParser, work: str) -> None:
     """For work that can be shared out."""
     verb.add_argument(
-        "--on", default="", metavar="WHERE", help="share the work out with Ray: `ray` (here) or HOST:PORT"
+        "--on", default="", metavar="WHERE", help="distribute the work with Ray: `ray` (this machine) or HOST:PORT"
     )
     verb.add_argument(f"--cpus-per-{work}", dest="cpus", type=float, default=1, metavar="N", help="with --on: cores")
     verb.add_argument(
@@ -128,30 +128,30 @@ def add_cluster(verb: argparse.ArgumentParser, work: str) -> None:
 def check_cluster(options: argparse.Namespace) -> None:
     where, _, port = options.on.rpartition(":")
     if options.on and options.on != "ray" and not (where and port.isdigit()):
-        raise DocnmtError(
-            f"--on {options.on}: neither `ray` nor HOST:PORT\n  Write `ray`, or the address of a cluster."
-        )
+        raise DocnmtError(f"--on {options.on}: must be `ray` or HOST:PORT\n  Write `ray`, or the address of a cluster.")
     if options.cpus <= 0 or (options.gpus is not None and options.gpus < 0):
         raise DocnmtError(
-            "the number of cores must be above 0, that of GPUs not below\n  Use 1 or more cores, 0 or more GPUs."
+            "the number of cores must be above 0 and that of GPUs not negative\n  Use 1 or more cores, 0 or more GPUs."
         )
 
 
 def check_outputs(*paths: str) -> None:
-    """Makes the folders of files that are to be written, and finds now, not after hours of work, if they cannot be."""
+    """Makes the folders of output files, and finds out now, not after hours of work, if they cannot be written."""
     for path in map(Path, filter(None, paths)):
         if path.is_dir():
-            raise DocnmtError(f"{path}: is a folder, not a file\n  Name a file inside it.")
+            raise DocnmtError(f"{path}: this is a folder, not a file\n  Name a file inside it.")
         path.parent.mkdir(parents=True, exist_ok=True)
         if not os.access(path.parent, os.W_OK):
-            raise DocnmtError(f"{path}: its folder cannot be written to\n  Name a file in another one.")
+            raise DocnmtError(f"{path}: its folder cannot be written to\n  Choose a file in another folder.")
 
 
 def corpus_files(options: argparse.Namespace) -> CorpusFiles:
     from docnmt.base.lines import CorpusFiles
 
     if len(options.files) > 2:
-        raise DocnmtError("a corpus is one file with both sides, or a source and a target file\n  Name one or two.")
+        raise DocnmtError(
+            "a corpus is one file with both sides, or a source and a target file\n  Give one file or two."
+        )
     names = dict(zip(("source", "target"), options.files, strict=False)) if len(options.files) == 2 else {}
     return CorpusFiles(
         path=options.files[0] if len(options.files) == 1 else "",
@@ -167,7 +167,9 @@ def languages_of(options: argparse.Namespace) -> tuple[str, str]:
     """Of source and target; empty where the command line does not tell."""
     source, _, target = options.languages.partition("-")
     if options.languages and not (source and target):
-        raise DocnmtError(f"--languages {options.languages}: not a pair\n  Write source and target, such as fr-en.")
+        raise DocnmtError(
+            f"--languages {options.languages}: not a language pair\n  Write source and target, such as fr-en."
+        )
     return source, target
 
 

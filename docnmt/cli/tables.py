@@ -25,7 +25,7 @@ def add(verbs: Verbs) -> None:
         examples=["docnmt tables demo --dry-run", "docnmt tables demo --only gating --markdown tables.md"],
         help="run and print the paper's tables for a recipe",
         description="Lists the trainings that the tables need, runs those that are missing, and prints the tables. "
-        "Stopped at any time, it goes on where it was.",
+        "It can be stopped at any time and continues where it was.",
     )
     add_recipe(tables)
     tables.add_argument(
@@ -34,11 +34,11 @@ def add(verbs: Verbs) -> None:
         default=[],
         metavar="NAME",
         help="context-length, context-layers, comparison, french-english, two-step, integration, gating, efficiency, "
-        "example (all of them, if none is named) or systems, which has more systems than the paper; may be given "
+        "example (default: all of these) or systems, which has more systems than the paper; may be given "
         "several times",
     )
     tables.add_argument(
-        "--seeds", type=int, default=1, metavar="N", help="train everything N times; mean and deviation"
+        "--seeds", type=int, default=1, metavar="N", help="train everything N times; show mean and standard deviation"
     )
     tables.add_argument(
         "--compare",
@@ -46,10 +46,10 @@ def add(verbs: Verbs) -> None:
         action="append",
         default=[],
         metavar=("ROW", "OTHER"),
-        help="the difference of two rows on each set, with interval and p; may be given several times",
+        help="show the difference of two rows on each set, with interval and p; may be given several times",
     )
     tables.add_argument("--dry-run", action="store_true", help="build the models, look at the data, estimate the time")
-    tables.add_argument("--status", action="store_true", help="show how far each run is and who trains it, on disk")
+    tables.add_argument("--status", action="store_true", help="show how far each run is and who is training it")
     add_cluster(tables, "run")
     add_set(tables)
     add_tables(tables)
@@ -68,7 +68,7 @@ def run_tables(options: argparse.Namespace) -> None:
 
     if int(os.environ.get("WORLD_SIZE", 1)) > 1:
         raise DocnmtError(
-            "docnmt tables is one process\n  Run it without torchrun; torchrun is for single models (docnmt train)."
+            "docnmt tables runs as one process\n  Run it without torchrun, which is for single models (docnmt train)."
         )
     check_cluster(options)
     console, progress = Console(), Progress()

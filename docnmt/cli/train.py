@@ -11,7 +11,7 @@ from docnmt.cli.options import Verbs, add_json, add_recipe, add_set, recipe_of
 def add(verbs: Verbs) -> None:
     demo = verbs.add_parser(
         "demo",
-        help="train and judge a small document-level translator, in minutes",
+        help="train and evaluate a small document-level translator, in minutes",
         examples=["docnmt demo", "docnmt demo --set output=runs/shorter --set document.updates=300"],
     )
     add_recipe(demo, default="demo")
@@ -21,7 +21,7 @@ def add(verbs: Verbs) -> None:
 
     recipe = verbs.add_parser(
         "recipe",
-        help="print one of docnmt's own recipes, to make yours of; without a name, list them",
+        help="print one of docnmt's own recipes as a starting point; without a name, list them",
         examples=["docnmt recipe", "docnmt recipe demo > mine.toml"],
     )
     recipe.add_argument("name", nargs="?", default="", metavar="NAME")
@@ -29,7 +29,7 @@ def add(verbs: Verbs) -> None:
 
     prepare = verbs.add_parser(
         "prepare",
-        help="train sub-words and turn a recipe's corpora into token stores",
+        help="train subwords and turn a recipe's corpora into token stores",
         examples=["docnmt prepare mine.toml"],
     )
     add_recipe(prepare)
@@ -47,11 +47,11 @@ def add(verbs: Verbs) -> None:
         ],
     )
     add_recipe(train)
-    train.add_argument("--step", choices=("sentence", "document"), help="run one of the steps alone")
+    train.add_argument("--step", choices=("sentence", "document"), help="run only one of the steps")
     train.add_argument("--skip-bad", action="store_true", help="skip and count bad places instead of stopping")
-    train.add_argument("--dry-run", action="store_true", help="measure an update: time, memory; train nothing")
+    train.add_argument("--dry-run", action="store_true", help="measure time and memory of an update; train nothing")
     train.add_argument(
-        "--from-scratch", action="store_true", help="start again instead of going on; what was trained is deleted"
+        "--from-scratch", action="store_true", help="start again instead of continuing; what was trained is deleted"
     )
     add_set(train)
     train.set_defaults(run=run_train)
@@ -70,7 +70,7 @@ def run_recipe(options: argparse.Namespace) -> None:
     from docnmt.recipes import FOLDER, OWN
 
     if options.name and options.name not in OWN:
-        raise DocnmtError(f"docnmt has no recipe {options.name!r}\n  {nearest(options.name, OWN, 'It has')}")
+        raise DocnmtError(f"docnmt has no recipe named {options.name!r}\n  {nearest(options.name, OWN, 'It has')}")
     texts = {name: (FOLDER / f"{name}.toml").read_text(encoding="utf-8") for name in OWN}
     if options.name:
         print(texts[options.name], end="")

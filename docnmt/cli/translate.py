@@ -42,40 +42,50 @@ def add(verbs: Verbs) -> None:
         ],
         help="translate documents",
         description="Files with layout (txt, md, html, docx, odt, epub, po, xliff, json, srt, vtt) keep it. "
-        "All others, and those with --format, are corpora: plain text has one sentence a line and an empty line "
-        "between documents, other formats are told by their content.",
+        "All others, and those with --format, are corpora: plain text has one sentence per line and an empty line "
+        "between documents; other formats are recognised by their content.",
     )
     translate.add_argument("model", metavar="MODEL")
     translate.add_argument(
         "files", nargs="*", default=["-"], metavar="FILE", help="or a folder; - or nothing: standard input"
     )
     translate.add_argument("-o", "--output", default="", metavar="OUT", help="a file, or a folder for several files")
-    translate.add_argument("--format", default="", help="of the input, where content does not tell it")
+    translate.add_argument("--format", default="", help="of the input, if the content does not tell")
     translate.add_argument(
-        "--encoding", default="", metavar="NAME", help="of text files and subtitles not in UTF-8: cp1252, big5 ..."
+        "--encoding", default="", metavar="NAME", help="of text files and subtitles if not UTF-8: cp1252, big5 ..."
     )
-    translate.add_argument("--beam", type=int, help="hypotheses a sentence; 1 is greedy (default: the model's)")
+    translate.add_argument("--beam", type=int, help="hypotheses per sentence; 1 is greedy (default: the model's)")
     translate.add_argument("--length-penalty", type=float, metavar="ALPHA", help="default: the model's")
-    translate.add_argument("--nbest", type=int, default=1, metavar="N", help="print N translations a sentence")
-    translate.add_argument("--glossary", default="", metavar="FILE", help="a term, a tab and its translation a line")
-    translate.add_argument("--glossary-report", default="", metavar="FILE", help="terms that could not be met, as JSON")
-    translate.add_argument("--no-shortlist", dest="shortlist", action="store_false", help="any word of the vocabulary")
+    translate.add_argument("--nbest", type=int, default=1, metavar="N", help="print N translations per sentence")
+    translate.add_argument(
+        "--glossary", default="", metavar="FILE", help="one term per line: the term, a tab, its translation"
+    )
+    translate.add_argument(
+        "--glossary-report", default="", metavar="FILE", help="glossary terms missing in translations, as JSON"
+    )
+    translate.add_argument(
+        "--no-shortlist", dest="shortlist", action="store_false", help="allow any word of the vocabulary"
+    )
     add_context(translate)
-    translate.add_argument("--previous", default="", metavar="FILE", help="what was said before: seen, not translated")
+    translate.add_argument(
+        "--previous", default="", metavar="FILE", help="preceding text: seen as context, not translated"
+    )
     translate.add_argument("--device", default="auto")
     add_cluster(translate, "file")
     translate.set_defaults(run=run_translate)
 
     score = verbs.add_parser(
         "score",
-        help="log-probabilities of given translations, with context and without",
+        help="print log-probabilities of given translations, with context and without",
         examples=["docnmt score runs/demo/document/model runs/demo/corpus/test.tsv"],
     )
     score.add_argument("model", metavar="MODEL")
     score.add_argument("files", nargs="+", metavar="FILE", help="one file with both sides, or source and target")
     add_corpus(score)
     add_context(score)
-    score.add_argument("--tokens", action="store_true", help="one JSON object a sentence, with every piece's value")
+    score.add_argument(
+        "--tokens", action="store_true", help="print one JSON object per sentence, with every piece's value"
+    )
     score.add_argument("--device", default="auto")
     add_json(score)
     score.set_defaults(run=run_score)
@@ -98,7 +108,9 @@ def run_translate(options: argparse.Namespace) -> None:
         raise DocnmtError("--glossary-report needs a glossary\n  Name one with --glossary.")
     check_cluster(options)
     if options.on and (not options.output or options.previous):
-        raise DocnmtError("--on needs -o and excludes --previous\n  Name a folder with -o, and leave --previous out.")
+        raise DocnmtError(
+            "--on needs -o and cannot be used with --previous\n  Give a folder with -o, and leave --previous out."
+        )
     check_outputs(options.glossary_report)
     glossary = Glossary.read(options.glossary) if options.glossary else None
     translator = load(options.model, options.device)
@@ -118,12 +130,12 @@ def run_translate(options: argparse.Namespace) -> None:
             "  For n-best lists translate it as lines of text: --format text."
         )
     if options.previous and len(files) > 1:
-        raise DocnmtError("--previous can be used with one file only\n  Translate the files one by one.")
+        raise DocnmtError("--previous can only be used with one file\n  Translate the files one by one.")
     previous = read_previous(options.previous, translator) if options.previous else ()
     progress = Progress()
     progress.say(f"decoding with {translator.way(chosen)}")
     if left_out:
-        progress.say(f"skipped, as their kinds are unknown: {len(left_out):,} files, such as {left_out[0]}")
+        progress.say(f"skipped {len(left_out):,} files of unknown kinds, such as {left_out[0]}")
     with _terms_told(translator, options.glossary_report, progress) if glossary else nullcontext():
         if options.output:
             if "-" in files:
@@ -195,7 +207,7 @@ def output_paths(files: Mapping[str, str], out: str, into_folder: bool = False) 
         clash = inputs.get(_identity(path)) if path.exists() else None
         if clash is not None:
             by = "its own translation" if clash == file else f"the translation of {file}"
-            raise DocnmtError(f"{clash}: would be overwritten by {by}\n  Give another name to -o.")
+            raise DocnmtError(f"{clash}: would be overwritten by {by}\n  Give -o another name.")
     return paths
 
 
@@ -238,7 +250,7 @@ def _tell_terms(terms: TermCheck, report: str, progress: Progress) -> None:
         return
     if terms.unmet:
         columns = [Column(name, text=True) for name in ("document", "term", "wanted", "sentence", "translation")]
-        table = Table("Terms of the glossary that could not be met", columns)
+        table = Table("Glossary terms missing in translations", columns)
         for term in terms.unmet:
             table.add(term.document, term.term, term.wanted, _short(term.sentence), _short(term.translation))
         table.print(progress.console)
@@ -293,7 +305,7 @@ def run_score(options: argparse.Namespace) -> None:
         "without_context_per_piece": without_total / pieces,
         "gain_per_piece": (total - without_total) / pieces,
     }
-    told = f"{sentences:,} sentences, {pieces:,} pieces: {summary['log_probability_per_piece']:.4f} a piece"
+    told = f"{sentences:,} sentences, {pieces:,} pieces: {summary['log_probability_per_piece']:.4f} per piece"
     if translator.rule(options.context) is SENTENCE_RULE:
         told += " by the sentence model"
     else:

@@ -112,7 +112,7 @@ def test_all_checkpoints_damaged_starts_nothing_over_however_often_it_is_tried(t
         assert done.err.count("is damaged") == (2 if attempt == 0 else 0)
         assert (broken_off / "sentence" / "metrics.jsonl").read_bytes() == record
     done = command(*tiny.arguments(broken_off, step="sentence"), "--from-scratch")
-    assert done.code == 0 and "going on" not in done.err
+    assert done.code == 0 and "continuing" not in done.err
     assert outcome(broken_off, ("sentence",)) == outcome(finished, ("sentence",))
 
 

@@ -142,14 +142,14 @@ def test_clean_takes_two_sides_and_says_what_it_cannot_do(tmp_path):
     fails(command("corpus", "clean", *sides, "--sides", "-o", tmp_path / "o.txt"), "must end in .tsv or .jsonl")
     fails(
         command("corpus", "clean", *sides, "--sides", "-o", tmp_path / "o.tsv", "--report", tmp_path / "r.txt"),
-        "neither .json nor .md",
+        "must end in .json or .md",
     )
     fails(
         command("corpus", "clean", *sides, "--sides", "-o", tmp_path / "o.tsv", "--without", "all"),
         "unknown filter",
     )
     before = (tmp_path / "o.tsv").read_bytes()
-    fails(command("corpus", "clean", tmp_path / "o.tsv", "-o", tmp_path / "o.tsv"), "would be written over")
+    fails(command("corpus", "clean", tmp_path / "o.tsv", "-o", tmp_path / "o.tsv"), "would be overwritten")
     assert (tmp_path / "o.tsv").read_bytes() == before
     other = "-o", tmp_path / "p.tsv"
     fails(command("corpus", "clean", tmp_path / "o.tsv", *other, "--document-ids", "x"), "Add --sides")

@@ -403,7 +403,7 @@ def test_errors_say_what_to_do(work, tmp_path):
         ("evaluate", work / "base.tsv", "--reference", tmp_path / "no.tsv"): f"{tmp_path}/no.tsv: no such file",
         ("evaluate", work / "base.tsv", *reference, "--metric", "beu"): "unknown metric 'beu' Did you mean 'bleu'?",
         ("evaluate", work / "base.tsv", *reference, "--domains", "x"): "invalid domain 'x'",
-        ("compare", work / "base.tsv", *reference): "a comparison needs a baseline and a system Name two files",
+        ("compare", work / "base.tsv", *reference): "a comparison needs a baseline and a system Give two or more files",
         ("compare", work / "base.tsv", work / "base.tsv", *reference): f"{work}/base.tsv: named twice",
     }
     for arguments, message in cases.items():

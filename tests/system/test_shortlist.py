@@ -70,10 +70,10 @@ def test_what_cannot_be_done_is_said(tiny: Tiny, model, tmp_path):
     assert "not a model folder" in command("shortlist", tmp_path, corpus).err
     other = Path(shutil.copytree(model, tmp_path / "other"))
     subwords("source").save(other / "source.spm")
-    assert "its sub-words are not those of" in command("shortlist", model, corpus, "-o", other).err
+    assert "its subwords differ from those of" in command("shortlist", model, corpus, "-o", other).err
     assert "no such file" in command("shortlist", model, tmp_path / "nothing.tsv").err
     assert "'-1' is not a whole number" in command("shortlist", model, corpus, "--candidates", "-1").err
-    assert "give the recipe alone" in command("shortlist", model, tiny.recipe, corpus).err.lower()
+    assert "give only the recipe" in command("shortlist", model, tiny.recipe, corpus).err.lower()
     assert "name one with --dev" in command("shortlist", model, corpus, "--json", tmp_path / "f.json").err.lower()
     empty = tmp_path / "empty.toml"
     empty.write_text("")

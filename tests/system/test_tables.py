@@ -279,7 +279,7 @@ def test_the_status_is_read_from_disk_and_changes_nothing(toy, done, tmp_path):
 @pytest.mark.parametrize("where", ["here", "head:port", ":1"])
 def test_work_is_shared_out_to_places_alone(toy, tmp_path, where):
     refused = toy.tables(tmp_path / "new", "--on", where)
-    assert refused.code == 2 and f"--on {where}: neither `ray` nor HOST:PORT" in refused.err
+    assert refused.code == 2 and f"--on {where}: must be `ray` or HOST:PORT" in refused.err
 
 
 def test_without_ray_what_to_install_is_said(toy, tmp_path, monkeypatch):

@@ -71,7 +71,7 @@ def test_a_text_that_goes_on(model, sentences, tmp_path):
     expected = [*load(model).translate(sentences[:6])[3:], "", *load(model).translate(sentences[3:5])]
     assert command("translate", model, lines, "--previous", said).out.splitlines() == expected
     refused = command("translate", model, lines, after, "--previous", said, "-o", tmp_path / "folder")
-    assert refused.code and "--previous can be used with one file only" in refused.err
+    assert refused.code and "--previous can only be used with one file" in refused.err
 
 
 def test_lines_if_somebody_says_so(model, sentences, tmp_path):

@@ -42,10 +42,10 @@ def test_every_verb_is_looked_at():
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
-        (["trian", "x.toml"], "'trian' is not known. Did you mean 'train'?"),
-        (["corpus", "inspct"], "'inspct' is not known. Did you mean 'inspect'?"),
-        (["train", "x.toml", "--step", "documnt"], "'documnt' is not known. Did you mean 'document'?"),
-        (["qqq"], "'qqq' is not known. Choose from demo, "),
+        (["trian", "x.toml"], "unknown value 'trian'. Did you mean 'train'?"),
+        (["corpus", "inspct"], "unknown value 'inspct'. Did you mean 'inspect'?"),
+        (["train", "x.toml", "--step", "documnt"], "unknown value 'documnt'. Did you mean 'document'?"),
+        (["qqq"], "unknown value 'qqq'. Choose from demo, "),
     ],
 )
 def test_what_is_mistyped_gets_a_suggestion(typed, said, capsys):

@@ -406,9 +406,9 @@ def test_a_set_is_made_and_its_priors_are_printed(tmp_path, capsys):
         "Her feet.",
     ]
     assert main([*command, "--target-first"]) == 2
-    assert "no sentence to ask about" in capsys.readouterr().err
+    assert "no sentence contains such a word" in capsys.readouterr().err
     assert main([*command, "--source", "ses"]) == 2
-    assert "--source goes with --swap" in capsys.readouterr().err
+    assert "--source only goes with --swap" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(not NOVELS.exists(), reason="needs the novels beside the repository: ../shared/data/discourse")
