@@ -234,7 +234,7 @@ def _is_numbered(names: Sequence[str]) -> bool:
 
 def _mismatch(file: str, document: str, line: int | None, expected: int, found: int, remedy: str = _REMEDY) -> BadInput:
     counts = f"expected {expected:,} sentences, found {found:,}"
-    problem = "is not in the references" if not expected else "is missing: " + counts if not found else counts
+    problem = "it is not in the references" if not expected else "it is missing: " + counts if not found else counts
     return BadInput("unequal sides", problem, remedy, file=file, document=document, line=line)
 
 

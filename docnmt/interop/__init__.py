@@ -1,1 +1,1 @@
-"""Models of other programs, and for them."""
+"""Models from and for other programs."""

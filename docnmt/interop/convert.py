@@ -1,7 +1,7 @@
 """`docnmt import` and `docnmt export`: models of Marian and of Hugging Face transformers, in and out.
 
-What goes out of a document model is the sentence model inside: neither program knows a context.
-Models that were imported go out as they came in; one that was trained here goes out if it was
+Of a document model only the sentence model inside is exported: neither program supports context.
+Imported models are exported as they came; one that was trained here can be exported if it was
 trained with Marian's arithmetic.
 """
 
@@ -57,13 +57,13 @@ def _read(folder: Path, source: str, kind: str, languages: tuple[str, str]) -> F
     if is_marian_folder(folder):
         if kind == HUGGING_FACE:
             raise DocnmtError(
-                f"{source}: is in Marian's own layout, which transformers does not read\n  Leave out --as huggingface."
+                f"{source}: has Marian's own layout, which transformers does not read\n  Leave out --as huggingface."
             )
         return read_marian_folder(folder, languages[1])
     if is_huggingface_folder(folder):
         return read_huggingface_folder(folder, kind, languages[1])
     raise DocnmtError(
-        f"{source}: is no model of Marian (it has neither a .npz nor config.json with weights)\n"
+        f"{source}: not a Marian model (it has neither a .npz nor config.json with weights)\n"
         "  Give a folder or .zip as OPUS-MT releases them, a folder in Hugging Face's layout, or a name on its hub."
     )
 
@@ -75,7 +75,7 @@ def _check_shapes(found: Found, source: str) -> None:
         rows = len(tables[0] if table is None else table)
         if rows != len(subwords):
             raise DocnmtError(
-                f"{found.file}: the model has {rows:,} {side} words, the vocabulary {len(subwords):,}\n"
+                f"{found.file}: the model has {rows:,} {side} words, but the vocabulary has {len(subwords):,}\n"
                 "  Give the vocabulary that the model was trained with."
             )
     with torch.device("meta"):
@@ -84,8 +84,8 @@ def _check_shapes(found: Found, source: str) -> None:
         if found.weights[name].shape != parameter.shape:
             shapes = tuple(found.weights[name].shape), tuple(parameter.shape)
             raise DocnmtError(
-                f"{source}: {name} has the shape {shapes[0]}, by the settings {shapes[1]}\n"
-                "  Give the settings and the weights of one model."
+                f"{source}: {name} has the shape {shapes[0]}, but the settings say {shapes[1]}\n"
+                "  Give the settings and the weights of the same model."
             )
 
 
@@ -100,7 +100,7 @@ def _as_folder(source: str) -> Iterator[Path]:
     elif is_hub_name(source) and not path.parent.exists():
         yield download(source)
     else:
-        raise DocnmtError(f"{source}: no such folder or file\n  Check the path, or write OWNER/NAME of the hub.")
+        raise DocnmtError(f"{source}: no such folder or file\n  Check the path, or give OWNER/NAME on the hub.")
 
 
 def _unpacked(path: Path, folder: Path) -> Path:
@@ -143,7 +143,7 @@ def _check_arithmetic(loaded: LoadedModel, folder: str | Path, to: str) -> None:
     model = loaded.card.model
     if model.kind != "transformer" or loaded.card.context.kind == "concat":
         raise DocnmtError(
-            f"{folder}: is not a Transformer that reads single sentences\n  Marian runs no other model of docnmt's."
+            f"{folder}: not a Transformer that reads single sentences\n  No other docnmt model can run in Marian."
         )
 
     def computes_as(settings: Mapping[str, Any]) -> bool:
@@ -152,4 +152,6 @@ def _check_arithmetic(loaded: LoadedModel, folder: str | Path, to: str) -> None:
     theirs = to == HUGGING_FACE and computes_as(TRANSFORMERS) and isinstance(loaded.target, NamedSubwords)
     if not computes_as(MARIANS) and not theirs:
         wanted = ", ".join(f"model.{key} = {json.dumps(value)}" for key, value in MARIANS.items())
-        raise DocnmtError(f"{folder}: computes what Marian cannot\n  What can be exported is trained with {wanted}.")
+        raise DocnmtError(
+            f"{folder}: this model computes what Marian cannot\n  To export a model, train it with {wanted}."
+        )

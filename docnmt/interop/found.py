@@ -55,7 +55,7 @@ def read_table(path: Path) -> dict[str, Any]:
     try:
         table = read_json(path) if path.exists() else {}
     except (OSError, ValueError) as error:
-        raise DocnmtError(f"{path}: not readable as JSON ({error})\n  Copy the file again.") from None
+        raise DocnmtError(f"{path}: not valid JSON ({error})\n  Copy the file again.") from None
     if not isinstance(table, dict):
         raise DocnmtError(f"{path}: not a JSON object\n  Copy the file again.")
     return table

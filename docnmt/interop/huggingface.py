@@ -78,11 +78,11 @@ def _tensors(folder: Path) -> tuple[dict[str, Tensor], Path]:
     if not file.exists():
         raise DocnmtError(f"{folder}: has neither {_SAFE} nor {_TORCH}\n  Copy the whole folder again.")
     try:
-        # weights_only: a file of torch is a pickle, and nothing in it is to be run
+        # weights_only: a torch file is a pickle, and nothing in it must be run
         found = load_file(file) if file.name == _SAFE else torch.load(file, "cpu", weights_only=True)
     except (OSError, RuntimeError, EOFError, SafetensorError, pickle.UnpicklingError) as error:
         first = str(error).split("\n")[0]
-        raise DocnmtError(f"{file}: damaged, or more than weights ({first})\n  Copy the file again.") from None
+        raise DocnmtError(f"{file}: damaged, or contains more than weights ({first})\n  Copy the file again.") from None
     if not isinstance(found, dict) or not all(isinstance(value, Tensor) for value in found.values()):
         raise DocnmtError(f"{file}: not a table of weights\n  Give a folder that transformers saved.")
     return dict(found), file
@@ -93,7 +93,9 @@ def _model(config: dict[str, Any], kind: str, where: str) -> ModelConfig:
         refuse(where, [f"model_type: {config.get('model_type')}"])
     for key in ("d_model", "activation_function", *(f"{side}_{key}" for side in _SIDES for key in _SIZES)):
         if key not in config:
-            raise DocnmtError(f"{where}: lacks {key}\n  Give the config.json that belongs to the weights.")
+            raise DocnmtError(
+                f"{where}: the setting {key} is missing\n  Give the config.json that belongs to the weights."
+            )
     off = ("normalize_before", "normalize_embedding", "add_final_layer_norm")
     strange = [f"{key}: {config[key]}" for key in off if config.get(key)]
     on = ("scale_embedding", "static_position_embeddings")
@@ -147,7 +149,7 @@ def _subwords(folder: Path, kind: str, target_language: str) -> list[Subwords]:
         path = needed_file(folder, "target_vocab.json" if own else "vocab.json")
         table = read_table(path)
         if not all(type(number) is int for number in table.values()):
-            raise DocnmtError(f"{path}: some pieces have ids that are not numbers\n  Copy the file again.")
+            raise DocnmtError(f"{path}: the ids of some pieces are not numbers\n  Copy the file again.")
         pieces = by_id(table, str(path))
         if pieces[-1] != PADDING:
             raise DocnmtError(
@@ -226,7 +228,7 @@ def as_marian(model: DocumentTransformer, *, begin: int, end: int, pad: int = PA
         from transformers import MarianConfig, MarianMTModel
     except ImportError:
         hint = f"Install it: {sys.executable} -m pip install transformers"
-        raise DocnmtError(f"transformers is needed to make a Marian\n  {hint}") from None
+        raise DocnmtError(f"transformers is needed to make a Marian model\n  {hint}") from None
     words = len(model.source_embedding.weight), len(model.softmax.weight)
     marks = {"bos_token_id": begin, "eos_token_id": end, "forced_eos_token_id": None}
     marks |= {"pad_token_id": pad, "decoder_start_token_id": begin}

@@ -79,7 +79,7 @@ def _model_file(folder: Path, decoder: Mapping[str, Value]) -> Path:
         return needed_file(folder, Path(named[0]).name)
     files = sorted(folder.glob("*.npz"))
     if len(files) > 1:
-        raise DocnmtError(f"{folder}: has {len(files)} models and no decoder.yml\n  Leave one .npz in the folder.")
+        raise DocnmtError(f"{folder}: has {len(files)} models and no decoder.yml\n  Keep only one .npz in the folder.")
     return files[0]
 
 
@@ -92,7 +92,7 @@ def _vocabularies(folder: Path, decoder: Mapping[str, Value]) -> list[Path]:
         named = [path.name for path in (sides if len(sides) == 2 else joint * 2)]
     if len(named) != 2:
         raise DocnmtError(
-            f"{folder}: has no vocabularies of source and target\n"
+            f"{folder}: has no vocabularies for source and target\n"
             "  Put the files .vocab.yml, .vocab or .spm there, and name them as `vocabs` in decoder.yml."
         )
     return [needed_file(folder, Path(name).name) for name in named]
@@ -105,7 +105,7 @@ def _subwords(folder: Path, vocabularies: list[Path], target_language: str) -> l
             found.append(Subwords(vocabulary.read_bytes(), str(vocabulary)))
             continue
         if not (folder / f"{side}.spm").exists() and (folder / f"{side}.bpe").exists():
-            raise DocnmtError(f"{folder}: has {side}.bpe, sub-words of subword-nmt\n  Only SentencePiece is supported.")
+            raise DocnmtError(f"{folder}: has {side}.bpe, subwords of subword-nmt\n  Only SentencePiece is supported.")
         pieces = _pieces(vocabulary)
         language = language_piece(pieces, target_language, str(vocabulary)) if side == "source" else ""
         found.append(named_subwords(needed_file(folder, f"{side}.spm"), pieces, "opus-mt", language))
@@ -116,7 +116,7 @@ def _pieces(vocabulary: Path) -> list[str]:
     try:
         text = vocabulary.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise DocnmtError(f"{vocabulary}: is not UTF-8 ({error})\n  Copy the file again.") from None
+        raise DocnmtError(f"{vocabulary}: not valid UTF-8 ({error})\n  Copy the file again.") from None
     if vocabulary.suffix in (".yml", ".yaml"):
         return read_vocabulary(text, str(vocabulary))
     return text.removesuffix("\n").split("\n")
@@ -129,7 +129,9 @@ def _decoding(decoder: Mapping[str, Value]) -> DecodingConfig:
     try:
         return DecodingConfig(beam=int(str(beam) or 6), length_penalty=float(str(alpha) or 1.0))
     except ValueError:
-        raise DocnmtError(f"decoder.yml: beam-size {beam}, normalize {alpha}\n  Write numbers.") from None
+        raise DocnmtError(
+            f"decoder.yml: beam-size {beam} or normalize {alpha} is not a number\n  Write numbers."
+        ) from None
 
 
 def write_marian_folder(folder: Path, loaded: LoadedModel, model: ModelConfig, weights: Mapping[str, Tensor]) -> None:
@@ -215,7 +217,7 @@ def read_vocabulary(text: str, file: str) -> list[str]:
             raise _bad(file, number, f"{line[:40]!r} is not a piece with its id")
         piece = _text(key)
         if piece in ids:
-            raise _bad(file, number, f"the piece {piece!r} is there twice")
+            raise _bad(file, number, f"the piece {piece!r} occurs twice")
         ids[piece] = int(value)
     return by_id(ids, file)
 

@@ -1,4 +1,4 @@
-"""The judging page and what it asks of the server."""
+"""The judging page and its requests to the server."""
 
 from __future__ import annotations
 
@@ -125,9 +125,9 @@ async def _body(request: Request) -> Body:
     try:
         body = json.loads(await request.body())
     except (ValueError, RecursionError):
-        raise HTTPException(400, "not JSON") from None
+        raise HTTPException(400, "the body is not JSON") from None
     if not isinstance(body, dict):
-        raise HTTPException(400, "not a JSON object")
+        raise HTTPException(400, "the body is not a JSON object")
     return body
 
 
@@ -160,7 +160,7 @@ class Desk:
         for name, secret in self.store.secrets().items():
             if hmac.compare_digest(secret.encode(), given.encode()):
                 return _let_in(RedirectResponse(f"/#{quote(name)}", 303), name, given)
-        raise HTTPException(404, "This link belongs to nobody. Ask for yours again.")
+        raise HTTPException(404, "This link does not belong to any judge. Ask for yours again.")
 
     def show(self, request: Request, _: Body) -> Response:
         """A sentence with its document around it, of the translations what stands before it: a
@@ -213,13 +213,13 @@ class Desk:
         self._check(request, name)
         choices = self.store.choices(name)
         if not 1 <= number <= (self._progress(choices)["next"] or len(self.sample.questions)):
-            raise HTTPException(404, "There is no such sentence, or others come first. Reload the page.")
+            raise HTTPException(404, "There is no such sentence, or others must be judged first. Reload the page.")
         return choices
 
     def _check(self, request: Request, name: str) -> None:
         proof = request.cookies.get(_cookie(name), "")
         if not hmac.compare_digest((self.store.secret(name) or "").encode(), proof.encode("utf-8", "replace")):
-            told = "Somebody judges under this name. If it is you, open your own link; otherwise choose another."
+            told = "This name is already in use. If it is yours, open your own link; otherwise choose another name."
             raise HTTPException(403, told)
 
 

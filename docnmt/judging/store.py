@@ -1,7 +1,7 @@
-"""What is judged, and where judgements are kept: one SQLite file with the sample, the judges and all they ever said.
+"""What is judged, and where judgements are kept: one SQLite file with the sample, the judges and all their judgements.
 
-A judgement is on disk before the judge is shown the next sentence. Nothing is ever overwritten: who
-changes his mind adds a row, and the last one counts.
+A judgement is on disk before the judge is shown the next sentence. Nothing is ever overwritten: whoever
+changes their mind adds a row, and the last one counts.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from docnmt.evaluation.outputs import Output, References, read_outputs
 
 # ---- What is judged: whole documents, drawn by a seed, and on which side each judge sees each system ----
 
-_REMEDY = "Translate this source with both systems, or name the source that they translated."
+_REMEDY = "Translate this source with both systems, or give the source that they translated."
 
 
 @dataclass(frozen=True)
@@ -98,8 +98,8 @@ def read_sample(source: str, systems: tuple[str, str], documents: int = 20, seed
     sample = Sample((outputs[0].name, outputs[1].name), seed, tuple(drawn))
     if not sample.questions:
         raise DocnmtError(
-            f"{systems[0]} and {systems[1]} translate all {len(sample.sentences):,} sentences drawn in the same words: "
-            "there is nothing to judge\n  Name two systems that differ, or draw more --documents."
+            f"{systems[0]} and {systems[1]} have the same translations of all {len(sample.sentences):,} sentences, "
+            "so there is nothing to judge\n  Give two systems that differ, or draw more --documents."
         )
     return sample
 
@@ -213,8 +213,8 @@ class Store:
             self.sample = self._read_sample()
             if sample is not None and (self.sample.seed, self.sample.documents) != (sample.seed, sample.documents):
                 raise DocnmtError(
-                    f"{path}: holds judgements of other texts, or of another sample\n"
-                    "  Give the files, --documents and --seed it was begun with, or name another --store."
+                    f"{path}: contains judgements of other texts, or of another sample\n"
+                    "  Give the files, --documents and --seed it was started with, or name another --store."
                 )
         except sqlite3.DatabaseError as error:
             self._database.close()

@@ -128,13 +128,13 @@ def chosen_judgements(store: Store, judges: Sequence[str] = ()) -> dict[str, lis
     for judgement in store.judgements():
         found.setdefault(judgement.judge, []).append(judgement)
     if not found:
-        raise DocnmtError("no judgements yet\n  Let somebody judge first.")
+        raise DocnmtError("there are no judgements yet\n  Let someone judge first.")
     if not judges:
         return found
     names = {name.casefold(): name for name in found}
     for name in judges:
         if name.casefold() not in names:
-            raise DocnmtError(f"no judgements of {name!r}\n  Name some of {', '.join(found)}.")
+            raise DocnmtError(f"there are no judgements by {name!r}\n  Choose from {', '.join(found)}.")
     return {names[name.casefold()]: found[names[name.casefold()]] for name in judges}
 
 
@@ -198,7 +198,9 @@ def _notes(summary: Summary) -> list[str]:
     notes = [f">: {one} is better than {other}; =: they are equal; <: {one} is worse."]
     same = len(sample.sentences) - len(sample.questions)
     if same:
-        notes.append(f"{same:,} sentences are the same in both: nobody was asked about them, they count as equal.")
+        notes.append(
+            f"{same:,} sentences are the same in both: judges were not asked about them, and they count as equal."
+        )
     notes.append(
         "p: sign test, exact and two-sided, ties left out. Overall, a sentence or a document counts for the system "
         "that most verdicts prefer. Sentences of a document are not independent of each other, which makes p by "

@@ -1,5 +1,5 @@
-"""`docnmt serve`: a page and an API in the dialect of LibreTranslate.
+"""`docnmt serve`: a page and an API compatible with LibreTranslate.
 
-To read: server (from port to stop), web (what stands around the application), api and page (what can be asked),
-requests (how it is asked) and uploads; then pool, queue and worker (the model processes); explain, metrics.
+Start with server (from port to stop), web (what surrounds the application), api and page (what can be requested),
+requests (in which form) and uploads; then pool, queue and worker (the model processes); explain, metrics.
 """

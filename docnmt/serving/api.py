@@ -1,4 +1,4 @@
-"""The API, in the dialect of LibreTranslate: what its clients ask for, and get."""
+"""The API, compatible with LibreTranslate: requests and answers."""
 
 from __future__ import annotations
 
@@ -314,7 +314,7 @@ def as_page(described: Schema) -> str:
     parts = [
         f"<p>{escape(info['description'])}</p>",
         f'<p class="dim">Version {escape(info["version"])}. For programs: <a href="openapi.json">openapi.json</a>. '
-        'What is wrong is told as <code>{"error": "..."}</code>.</p>',
+        'Errors are returned as <code>{"error": "..."}</code>.</p>',
     ]
     for path, operations in described["paths"].items():
         for method, operation in operations.items():

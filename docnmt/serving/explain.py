@@ -29,7 +29,7 @@ def explain(translator: Translator, source: Sequence[str], target: Sequence[str]
     longest = translator.card.model.max_length
     if max(len(ids) for ids, _ in spans) > longest:
         raise DocnmtError(
-            f"more than {longest} pieces: the model translates it in parts\n  Ask about a shorter sentence."
+            f"a sentence of more than {longest} pieces is translated in parts\n  Choose a shorter sentence."
         )
     check_has_context(translator, [ParallelDocument("page", ("", ""), ("", ""))])
     contexts = {TRUE: Contexts([document], [document], spec), NONE: Contexts([document], [document], NO_CONTEXT)}

@@ -75,7 +75,7 @@ class Pool:
             self._stop()
             raise DocnmtError(
                 f"a process died while loading the model: {error}\n"
-                "  There may be too little memory: give fewer --workers, or more --memory to each."
+                "  There may be too little memory: use fewer --workers, or give each more --memory."
             ) from None
         except BaseException:
             self._stop()
@@ -169,7 +169,7 @@ class Pool:
 
     def _end(self, worker: Worker, jobs: Sequence[Job]) -> None:
         if self._under_way.get(worker) is jobs:
-            worker.end("nobody waits for what it was doing")
+            worker.end("its client is gone")
 
     async def _next(self, finished: asyncio.Queue[Job], deadline: float) -> Job:
         if finished.empty():
@@ -198,7 +198,7 @@ class Pool:
                     job.finish(answer)
             except (Gone, OutOfMemory) as error:
                 self._queue.done(jobs)
-                died = WorkerDied(f"A model process died with this work, twice: {error}. Send less at once.")
+                died = WorkerDied(f"A model process died twice on this request: {error}. Send less at once.")
                 self._again(jobs, died if isinstance(error, Gone) else error)
                 del self._under_way[worker]
                 await self._restart(worker, error)
@@ -240,7 +240,7 @@ class Pool:
                 await worker.start()
                 return
             except (Gone, OutOfMemory, DocnmtError) as error:
-                print(f"docnmt: it did not start: {error}", file=sys.stderr)
+                print(f"docnmt: the model process did not start: {error}", file=sys.stderr)
 
 
 # ---- in the processes ----

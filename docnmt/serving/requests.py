@@ -1,4 +1,4 @@
-"""What a request asks for, as JSON or as a form, in the dialect of LibreTranslate; languages and their detection."""
+"""Parsing requests, JSON or forms, compatible with LibreTranslate; languages and their detection."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _base(language: str) -> str:
     return language if language.startswith("x-") else language.partition("-")[0]
 
 
-# ---- Language detection, by the sub-words of the models ----
+# ---- Language detection, by the subwords of the models ----
 
 # A vocabulary lists the pieces of its language by frequency. A text in that language consists of few and frequent
 # pieces; in another language it falls apart into letters and bytes. So the likelihood of a text is that of its pieces
@@ -90,7 +90,7 @@ _SURE = 20.0  # letters; a longer text is no stronger evidence
 
 
 def subwords_of(models: Iterable[ModelInfo]) -> dict[str, Subwords]:
-    """The sub-words of each language, from the first model that has it."""
+    """The subwords of each language, from the first model that has it."""
     found: dict[str, Subwords] = {}
     for info in models:
         for language, side in ((info.source_language, "source"), (info.target_language, "target")):

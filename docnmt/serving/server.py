@@ -155,9 +155,7 @@ def listen(host: str, port: int) -> socket.socket:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         found = socket.create_server((host, port), family=family, backlog=512)
     except (OSError, OverflowError) as error:
-        raise DocnmtError(
-            f"cannot listen at {host}, port {port} ({error})\n  Give another --port, or --host."
-        ) from None
+        raise DocnmtError(f"cannot listen on {host}, port {port} ({error})\n  Give another --port or --host.") from None
     found.set_inheritable(False)  # the model processes must not hold it open
     return found
 
@@ -228,7 +226,7 @@ async def run(
                 app = make_app(pool, settings, detector, downloads)
                 for info in pool.models.values():
                     say(told(info))
-                keys = "with an API key only" if settings.keys else "open to all who reach it"
+                keys = "API key required" if settings.keys else "no API key required"
                 processes = "1 model process" if workers == 1 else f"{workers} model processes"
                 say(f"{address(bound)}   {processes}, {keys}; Ctrl-C stops it")
                 await serve(app, bound, LONG * settings.seconds)  # a file may be in progress

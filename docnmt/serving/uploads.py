@@ -72,7 +72,7 @@ def read_upload(translator: Translator, data: bytes, name: str, encoding: str = 
     upload = _upload(translator, data, name, encoding)
     documents = upload.documents()
     if not any(sentence["translate"] for document in documents for sentence in document["sentences"]):
-        raise DocnmtError(f"{name}: has nothing to translate\n  Give a text with words.")
+        raise DocnmtError(f"{name}: there is nothing to translate\n  Give a text with words.")
     told = {"name": upload.name, **encoding_told(upload.encoding), "documents": documents}
     return json.dumps(told, ensure_ascii=False).encode("utf-8", "replace")
 
@@ -90,7 +90,7 @@ def write_upload(translator: Translator, data: bytes, name: str, given: str, enc
     upload = _upload(translator, data, name, encoding)
     count = sum(len(document["sentences"]) for document in upload.documents())
     if count != len(texts):
-        raise DocnmtError(f"{name}: {count} sentences but {len(texts)} translations\n  Translate the file again.")
+        raise DocnmtError(f"{name}: {count} sentences, but {len(texts)} translations\n  Translate the file again.")
     return upload.written(translator, texts)
 
 
@@ -107,11 +107,11 @@ def read_texts(given: str) -> Texts:
 def _upload(translator: Translator, data: bytes, name: str, encoding: str) -> Upload:
     name = PurePosixPath(name.replace("\\", "/").replace("\0", "")).name[-200:]
     if name in ("", ".."):
-        raise DocnmtError("the file has no name\n  Give it one: its ending tells what kind of file it is.")
+        raise DocnmtError("the file has no name\n  Give it one: its extension tells what kind of file it is.")
     if is_document(name):
         return LaidOut(data, name, languages_of(translator), encoding)
     if encoding:
-        raise DocnmtError(f"{name}: is read as lines of UTF-8\n  Save it as UTF-8, and leave the encoding out.")
+        raise DocnmtError(f"{name}: this kind of file must be UTF-8\n  Save it as UTF-8, and do not name an encoding.")
     return Corpus(data, name, languages_of(translator))
 
 
@@ -125,7 +125,7 @@ def _translated_name(name: str, languages: tuple[str, str], ending: str = "") ->
 def _check_count(name: str, count: int) -> None:
     if count > MOST:
         raise DocnmtError(
-            f"{name}: has more than {MOST:,} sentences\n  Translate it on the command line: docnmt translate."
+            f"{name}: more than {MOST:,} sentences\n  Translate it on the command line: docnmt translate."
         )
 
 
@@ -195,7 +195,7 @@ def _read_corpus(data: bytes, name: str) -> tuple[str, list[Placed]]:
                 found.append(placed)
                 count += len(placed.document)
                 _check_count(name, count)
-        except DocnmtError as error:  # the temporary folder is nobody's business
+        except DocnmtError as error:  # do not reveal the temporary folder
             raise DocnmtError(str(error).replace(f"{folder}/", "")) from None
     return kind, found
 

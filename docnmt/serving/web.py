@@ -1,4 +1,4 @@
-"""What stands around our servers: settings, API keys, protection from other sites, limits on request bodies."""
+"""What surrounds our servers: settings, API keys, protection from other sites, limits on request bodies."""
 
 from __future__ import annotations
 
@@ -56,17 +56,17 @@ def read_keys(path: str) -> frozenset[str]:
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise DocnmtError(f"{path}: cannot be read ({error})\n  Give a text file with a key a line.") from None
+        raise DocnmtError(f"{path}: cannot be read ({error})\n  Give a text file with one key per line.") from None
     keys = frozenset(line.strip() for line in lines if line.strip() and not line.startswith("#"))
     if not keys:
-        raise DocnmtError(f"{path}: has no keys\n  Write one a line, or leave --keys out to let everybody in.")
+        raise DocnmtError(f"{path}: contains no keys\n  Write one per line, or leave --keys out to allow everyone.")
     return keys
 
 
 # ---- Messages ----
 
 
-FAILED = "Something went wrong in the server. Its log says what."
+FAILED = "Something went wrong in the server. See its log."
 
 
 def in_sentences(message: str) -> str:

@@ -225,7 +225,7 @@ class Worker:
 
     def _exchange(self, *message: object) -> Any:
         if self._connection is None:
-            raise Gone("it is not there")
+            raise Gone("it is not running")
         try:
             if message:
                 self._connection.send(message)
@@ -238,7 +238,7 @@ class Worker:
 
     def _why(self) -> str:
         if self._reason or self._process is None:
-            return self._reason or "it is not there"
+            return self._reason or "it is not running"
         self._process.join(5)
         status = self._process.exitcode
         return f"it was killed by signal {-status}" if status and status < 0 else f"it ended with status {status}"
@@ -257,7 +257,7 @@ def _work(connection: Connection, folders: Mapping[str, str], models: Models, me
         Path(scratch).mkdir(mode=0o700, parents=True)
         tempfile.tempdir = scratch
     shelf = Shelf(folders, models, memory // 2)
-    too_much = OutOfMemory(f"it needs more than its {memory >> 20:,} MB (--memory)")
+    too_much = OutOfMemory(f"it needs more than its {memory >> 20:,} MB of memory (--memory)")
     torch.set_num_threads(1)  # there is one process for each core
     try:
         infos = [models.describe(name, folder) for name, folder in folders.items()]

@@ -135,7 +135,7 @@ def test_some_judges_only(kept):
     done = command("judgements", kept, "--judges", "ben")
     assert done.code == 0 and "Ben" in done.out and "Anna" not in done.out
     done = command("judgements", kept, "--judges", "Zoe")
-    assert done.code == 2 and "no judgements of 'Zoe' Name some of Anna, Ben." in done.message
+    assert done.code == 2 and "no judgements by 'Zoe' Choose from Anna, Ben." in done.message
 
 
 def test_stores_that_are_none(tmp_path):

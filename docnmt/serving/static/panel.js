@@ -82,7 +82,7 @@ function paint(sentence, found) {
 
 function ofTarget(sentence, word, found) {
   const at = place(found.target, word);
-  if (at < 0) return [element("p", {}, "The model knows no such word.")];
+  if (at < 0) return [element("p", {}, "The model does not know this word.")];
   return [probabilities(word, found.log.true[at], found.log.none[at]), attention("decoder", at, found)];
 }
 
@@ -153,7 +153,7 @@ function attention(side, at, found) {
     return button;
   });
   const gates = shares.length ? "Gate: how much of what was looked at the layer let in." :
-    "This model has no gates: all that is looked at is added.";
+    "This model has no gates: everything it looks at is added.";
   box.append(element("div", {className: "layers", role: "group", ariaLabel: "Layers"}, ...buttons), ...lines, nowhere,
     element("p", {className: "dim"}, gates));
   buttons[0].click();
@@ -172,5 +172,5 @@ function shade(columns, rows, nowhere) {
   });
   const rest = percent(weights[columns.length]);
   nowhere.textContent = columns.length ? `Numbers are per cent of the attention, from 5 on; ${rest} went to no word.` :
-    "There is nothing before this sentence that it could have looked at.";
+    "There is nothing before this sentence to look at.";
 }

@@ -46,7 +46,7 @@ export async function stream(path, question, signal, receive) {
       ({value, done} = await reader.read());
     } catch (error) {
       if (error.name === "AbortError") throw error;
-      throw new Problem("The connection to the server broke.");
+      throw new Problem("The connection to the server was lost.");
     }
     const lines = (rest + (value ?? "")).split("\n");
     rest = done ? "" : lines.pop();

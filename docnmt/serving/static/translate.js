@@ -62,7 +62,7 @@ function glossary() {
   for (const line of at("glossary").value.split("\n").filter(line => line.trim())) {
     const [term, ...rest] = line.split(/\t|=/);
     if (!term.trim() || rest.length !== 1 || !rest[0].trim()) {
-      throw new Error(`“${line.trim()}” is no term. Write a term, an equals sign and its translation.`);
+      throw new Error(`“${line.trim()}” is not a term. Write a term, an equals sign and its translation.`);
     }
     terms[term.trim()] = rest[0].trim();
   }

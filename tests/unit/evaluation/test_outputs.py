@@ -328,9 +328,12 @@ MISFITS = {
     "a sentence too many": (tsv(LONG), r"out, line 6, document market: expected 2 sentences, found 3\n"),
     "a document too few": (
         tsv({"court": SAID["court"]}),
-        r"out, document market: is missing: expected 2 sentences, found 0",
+        r"out, document market: it is missing: expected 2 sentences, found 0",
     ),
-    "a document too many": (tsv({**SAID, "extra": ("x",)}), r"out, line 6, document extra: is not in the references"),
+    "a document too many": (
+        tsv({**SAID, "extra": ("x",)}),
+        r"out, line 6, document extra: it is not in the references",
+    ),
     "in jsonl": (jsonl(CUT, CUT), r"out, line 1, document court: expected 3 sentences, found 2"),
     "numbered documents": (tsv({"in:1": ("x",)}), r"out: expected 2 documents, found 1\n  Translate"),
     "text, a sentence too few": (text(CUT), r"out, line 1, document court: expected 3 sentences, found 2"),
@@ -345,7 +348,7 @@ MISFITS = {
     ),
     "text, a document too many": (
         text({**SAID, "x": ("x",)}),
-        r"out, line 8, document number 3: is not in the references",
+        r"out, line 8, document number 3: it is not in the references",
     ),
     "text, as many lines but other documents": (
         "a\n\nc\nd\ne\n",

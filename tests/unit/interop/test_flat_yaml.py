@@ -26,7 +26,7 @@ def test_the_order_of_lines_does_not_matter():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("a: 0\na: 1\n", "line 2: the piece 'a' is there twice"),
+        ("a: 0\na: 1\n", "line 2: the piece 'a' occurs twice"),
         ("a: 0\nb\n", "line 2: 'b' is not a piece"),
         ("a: 0\nb: x\n", "line 2: 'b: x' is not a piece"),
         ("a: 0\nb: 2\n", "1 is missing"),

@@ -146,7 +146,7 @@ def test_float16_and_a_file_of_torch(folders, copied, tmp_path):
         ({"tied-embeddings-all": "false", "tied-embeddings-src": "true"}, "tied-embeddings-src"),
         ({"enc-depth": "1"}, "it has a parameter encoder_l2_"),
         ({"enc-depth": "3"}, "encoder_l3_self_Wq is missing"),
-        ({"transformer-dim-ffn": "64"}, "has the shape (48, 32), by the settings (64, 32)"),
+        ({"transformer-dim-ffn": "64"}, "has the shape (48, 32), but the settings say (64, 32)"),
         ({"enc-depth": "two"}, "'two', not a number"),
     ],
 )
@@ -163,7 +163,7 @@ def test_a_marian_folder_that_lacks_a_file(copied, tmp_path, name):
     folder = copied("marian-all")
     (folder / name).unlink()
     message = refused(folder, tmp_path / "out")
-    assert name in message if name != "model.npz" else "no model of Marian" in message
+    assert name in message if name != "model.npz" else "not a Marian model" in message
 
 
 @pytest.mark.parametrize("name", ["source.spm", "target.spm", "vocab.json", "model.safetensors"])
@@ -197,7 +197,7 @@ def test_a_file_of_torch_that_would_run_something(copied, tmp_path):
     folder = copied("hf-all")
     (folder / "model.safetensors").unlink()
     (folder / "pytorch_model.bin").write_bytes(pickle.dumps({"model.shared.weight": Runs()}, 2))
-    assert "damaged, or more than weights" in refused(folder, tmp_path / "out")
+    assert "damaged, or contains more than weights" in refused(folder, tmp_path / "out")
     assert not (tmp_path / "it-ran").exists()
 
 
@@ -206,10 +206,10 @@ def test_vocabularies_that_do_not_fit(copied, tmp_path):
     words = len(joint_vocabulary())
     with open(folder / "joint.vocab.yml", "a", encoding="utf-8") as file:
         file.write(f"surplus: {words}\n")
-    assert f"has {words} source words, the vocabulary {words + 1}" in refused(folder, tmp_path / "out")
+    assert f"has {words} source words, but the vocabulary has {words + 1}" in refused(folder, tmp_path / "out")
     without_end = (folder / "joint.vocab.yml").read_text(encoding="utf-8").replace("</s>:", "end:")
     (folder / "joint.vocab.yml").write_text(without_end, encoding="utf-8")
-    assert "has no </s>" in refused(folder, tmp_path / "out")
+    assert "has no piece </s>" in refused(folder, tmp_path / "out")
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,7 @@ def test_a_configuration_that_lacks_something(copied, tmp_path):
     config = json.loads((folder / "config.json").read_text())
     del config["decoder_ffn_dim"]
     (folder / "config.json").write_text(json.dumps(config))
-    assert "lacks decoder_ffn_dim" in refused(folder, tmp_path / "out")
+    assert "the setting decoder_ffn_dim is missing" in refused(folder, tmp_path / "out")
 
 
 def test_a_model_that_transformers_trained_on_is_theirs(copied, tmp_path):
@@ -259,7 +259,7 @@ def test_languages_that_nothing_tells(folders, tmp_path):
 def test_what_is_nothing_of_all_this(tmp_path):
     assert "no such folder" in refused(tmp_path / "nothing", tmp_path / "out")
     (tmp_path / "empty").mkdir()
-    assert "no model of Marian" in refused(tmp_path / "empty", tmp_path / "out")
+    assert "not a Marian model" in refused(tmp_path / "empty", tmp_path / "out")
     (tmp_path / "x.zip").write_bytes(b"PK no zip")
     assert "cannot be unpacked" in refused(tmp_path / "x.zip", tmp_path / "out")
 

@@ -112,7 +112,7 @@ def test_one_table_for_both_sides_and_the_softmax_is_one_parameter():
 
 @pytest.mark.parametrize("key", ["activation", "positions", "start", "search"])
 def test_a_value_that_is_not_known_is_told(key):
-    with pytest.raises(DocnmtError, match=f"model.{key}: 'marain'"):
+    with pytest.raises(DocnmtError, match=f"model.{key}: unknown value 'marain'"):
         ModelConfig(**{key: "marain"})
 
 

@@ -116,12 +116,12 @@ def test_a_translation_of_something_else_is_refused_with_its_place(files, tmp_pa
     assert re.search(r"short\.tsv.*document story-6: expected 2 sentences, found 1\n  Translate this source", message)
     more = tmp_path / "more.tsv"
     more.write_text("".join(rows) + "extra\tx\ty\n", encoding="utf-8")
-    assert "document extra: is not in the source\n" in refused(source, (systems[0], str(more)))
+    assert "document extra: it is not in the source\n" in refused(source, (systems[0], str(more)))
 
 
 def test_one_system_twice_and_two_that_say_the_same(files, tmp_path):
     source, systems = files
-    assert "named twice" in refused(source, (systems[0], systems[0]))
+    assert "given twice" in refused(source, (systems[0], systems[0]))
     twin = tmp_path / "twin.tsv"
     twin.write_text((tmp_path / f"{NAMES[0]}.tsv").read_text(encoding="utf-8"), encoding="utf-8")
     assert "nothing to judge" in refused(source, (systems[0], str(twin)))

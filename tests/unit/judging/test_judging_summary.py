@@ -105,7 +105,7 @@ def test_judges_who_said_nothing_are_none(store):
         summarise(store)
     prefer(store, "Anna", ">")
     assert [row.name for row in summarise(store).rows] == ["Anna"]
-    with pytest.raises(DocnmtError, match=r"no judgements of 'Idle'\n  Name some of Anna\."):
+    with pytest.raises(DocnmtError, match=r"no judgements by 'Idle'\n  Choose from Anna\."):
         summarise(store, ["Idle"])
 
 
@@ -120,7 +120,7 @@ def test_the_table_has_the_paper_s_layout(judged):
     assert table.rules == {3}
     notes = " ".join(table.notes)
     assert f">: {NAMES[0]} is better than {NAMES[1]}" in notes
-    assert "3 sentences are the same in both: nobody was asked" in notes
+    assert "3 sentences are the same in both: judges were not asked" in notes
     assert f"Fleiss' kappa: {summarise(judged).agreement.kappa:.2f}, over the 9 sentences" in notes
     assert "Not finished" not in notes
 

@@ -124,7 +124,7 @@ def test_what_is_refused(monkeypatch):
     fake = Fake(backwards)
     with pytest.raises(DocnmtError, match="nothing to translate"):
         read_upload(fake, b"12 + 3\n***\n", "a.txt")
-    with pytest.raises(DocnmtError, match="3 sentences but 1 translations"):
+    with pytest.raises(DocnmtError, match="3 sentences, but 1 translations"):
         write_upload(fake, TEXT, "a.txt", ["x"])
     monkeypatch.setattr(uploads, "MOST", 2)
     for name in ("a.txt", "a.fr"):

@@ -196,7 +196,7 @@ def test_files_that_are_refused(client):
         answer = client.post("/page/sentences", files={"file": (name, data)})
         assert answer.status_code == 400 and told in answer.json()["error"]
     answer = client.post("/page/file", files={"file": ("a.txt", "Un. Deux.")}, data={"texts": '["x"]'})
-    assert answer.status_code == 400 and "2 sentences but 1 translations" in answer.json()["error"]
+    assert answer.status_code == 400 and "2 sentences, but 1 translations" in answer.json()["error"]
 
 
 def test_few_files_at_a_time(client, monkeypatch):

@@ -111,7 +111,7 @@ def test_the_encoding_of_a_file_is_told_and_can_be_named(server):
     assert "encoding" not in answer and utf8.decode() == old.decode("cp1252")
     answer, named = translated("a.txt", "L'été.".encode("utf-16-le"), encoding="utf-16-le")
     assert answer["encoding"] == {"name": "utf-16-le", "guessed": False} and "été" in named.decode("utf-16-le")
-    assert "no encoding 'nonesuch'" in translated("a.txt", b"a b", encoding="nonesuch")[0]["error"]
+    assert "unknown encoding 'nonesuch'" in translated("a.txt", b"a b", encoding="nonesuch")[0]["error"]
     file = {"file": ("a.srt", io.BytesIO(CUE.encode("cp1252")))}
     assert server.client.post("/page/sentences", files=file).json()["encoding"] == {"name": "cp1252", "guessed": True}
 
@@ -433,7 +433,7 @@ def test_keys_come_from_a_file_or_the_environment(tmp_path, monkeypatch):
     file.write_text("# ours\nk1\n\n  k2 \n", encoding="utf-8")
     assert read_keys(str(file)) == {"k1", "k2"}
     file.write_text("# none\n", encoding="utf-8")
-    with pytest.raises(DocnmtError, match="has no keys"):
+    with pytest.raises(DocnmtError, match="contains no keys"):
         read_keys(str(file))
     monkeypatch.delenv("DOCNMT_API_KEYS", raising=False)
     assert read_keys("") == frozenset()

@@ -170,7 +170,7 @@ def take_memory(translator, size: int) -> int:
 def test_a_process_that_takes_too_much_memory_dies_alone():
     async def work(pool: Pool) -> None:
         assert await pool.call(take_memory, 10 << 20) == 10 << 20
-        with pytest.raises(OutOfMemory, match=r"more than its 300 MB \(--memory\)"):
+        with pytest.raises(OutOfMemory, match=r"more than its 300 MB of memory \(--memory\)"):
             await pool.call(take_memory, 400 << 20)
         assert await pool.call(take_memory, 10 << 20) == 10 << 20
         assert pool.metrics.restarts.values == {(): 1}
