@@ -81,7 +81,9 @@ def run_tables(options: argparse.Namespace) -> None:
     written = [path for path in (options.json, options.markdown, options.latex, options.html) if path]
     if options.dry_run:
         if written:
-            raise DocnmtError(f"--dry-run makes no table to write to {written[0]}\n  Leave one of the two out.")
+            raise DocnmtError(
+                f"--dry-run makes no tables, so it cannot write {written[0]}\n  Leave out one of the two options."
+            )
         job.dry_run(experiment, console)
         return
     from docnmt.experiments import report

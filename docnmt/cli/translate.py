@@ -140,7 +140,7 @@ def run_translate(options: argparse.Namespace) -> None:
         if options.output:
             if "-" in files:
                 raise DocnmtError(
-                    "-o needs named input files\n  Name an input file, or redirect standard output to a file."
+                    "-o does not go with standard input\n  Name an input file, or redirect standard output to a file."
                 )
             into_folder = any(map(os.path.isdir, options.files))
             paths, key = output_paths(files, options.output, into_folder), model_key(options.model)

@@ -131,7 +131,7 @@ def read_source(path: str, *, format: str = "", on_bad: OnBad = raise_bad) -> It
         if name not in _SOURCE_ALONE:
             formats = ", ".join(_SOURCE_ALONE)
             raise DocnmtError(
-                f"{path}: the format {name} cannot be read for its source alone\n  Convert it to one of {formats}."
+                f"{path}: its source alone cannot be read from the format {name}\n  Convert it to one of {formats}."
             )
         documents = documents_of(_rows_of_file(file, name, reading))
         yield from _at_least_one((Document(document.id, document.source) for document in documents), path)

@@ -307,7 +307,9 @@ def read_wmt_xml(file: InputFile, reading: Reading) -> Iterator[Row]:
             yield from rows_of(sources[0] if sources else None, targets[:count], reading)
             continue
         language = reading.languages[missing != "src"]
-        document.bad("unequal sides", f"there is no <{missing}>" + (f" in {language}" if language else ""), reading)
+        document.bad(
+            "unequal sides", f"the document has no <{missing}>" + (f" in {language}" if language else ""), reading
+        )
 
 
 def _wmt_documents(file: InputFile, reading: Reading) -> Iterator[tuple[Side, dict[str, list[Side]]]]:

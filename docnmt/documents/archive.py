@@ -48,7 +48,9 @@ class Archive(Mapping[str, bytes]):
         self.unpacked = 0  # bytes, so far
         # Counted before zipfile reads the directory: a long one takes time and memory by itself.
         if data.count(_ENTRY) > MAX_ENTRIES:
-            raise DocnmtError(f"{name}: more than {MAX_ENTRIES:,} entries in the archive\n  No document has this many.")
+            raise DocnmtError(
+                f"{name}: more than {MAX_ENTRIES:,} entries in the archive\n  Documents never have this many."
+            )
         with self._open() as archive:
             entries = archive.infolist()
             _check(entries, len(data), name)

@@ -42,7 +42,7 @@ def import_model(source: str, out: str | Path, kind: str = MARIAN, languages: tu
     """`kind`: whose arithmetic the model is to follow, Marian's or that of Hugging Face transformers."""
     out = Path(out)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise DocnmtError(f"{out}: is there already\n  Name a new folder, or remove it.")
+        raise DocnmtError(f"{out}: already exists\n  Choose a new folder, or remove this one.")
     with _as_folder(source) as folder:
         found = _read(folder, source, kind, languages)
     _check_shapes(found, source)
@@ -129,7 +129,7 @@ def export(folder: str | Path, out: str | Path, to: str) -> None:
     """`to`: in Marian's own layout, or in that of Hugging Face."""
     out = Path(out)
     if out.exists():
-        raise DocnmtError(f"{out}: is there already\n  Name a new folder, or remove it.")
+        raise DocnmtError(f"{out}: already exists\n  Choose a new folder, or remove this one.")
     loaded = load_model(folder)
     _check_arithmetic(loaded, folder, to)
     model = replace(loaded.card.model, output_bias=True)

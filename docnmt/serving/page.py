@@ -153,9 +153,9 @@ class Page:
         asked = await read_parameters(request)
         source, target, position = list_of(asked, "source"), list_of(asked, "target"), asked.get("position")
         if len(source) != len(target):
-            raise bad("source and target differ in their number of sentences")
+            raise bad("source and target have different numbers of sentences")
         if type(position) is not int or not 0 <= position < len(source) or not source[position]:
-            raise bad("position is not the place of a sentence")
+            raise bad("position is not the number of a sentence")
         _check_lengths(*source, *target)
         work = self.pool.call(explain, source, target, position, model=self._model(asked).name)
         return Answer(await while_connected(request, work))
@@ -239,7 +239,7 @@ def _wanted(asked: Any) -> Excerpt:
     places = range(len(sentences))
     wanted = asked.get("wanted", list(places))
     if not isinstance(wanted, list) or not all(type(place) is int and place in places for place in wanted):
-        raise bad("wanted is not a list of places of sentences")
+        raise bad("wanted is not a list of sentence positions")
     return Excerpt.of_texts(sentences, sorted(set(wanted)))
 
 

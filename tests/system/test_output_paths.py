@@ -54,7 +54,7 @@ def test_a_dry_run_writes_nothing(folder):
     for written, code in (((), 0), (("--json", folder / "new" / "x"), 2)):  # there is no table that could be written
         done = command("tables", "recipe.toml", "--only", "gating", "--dry-run", *written, *options)
         assert done.code == code, done.err
-    assert "--dry-run makes no table" in done.err
+    assert "--dry-run makes no tables" in done.err
     assert [path.name for path in folder.iterdir()] == ["recipe.toml"]
 
 

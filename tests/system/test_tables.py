@@ -692,7 +692,7 @@ def test_a_nist_set_is_scored_with_all_its_references(toy, done, tmp_path):
         (("--only", "gatings"), (), "unknown table 'gatings'"),
         (("--seeds", 0), (), "Use 1 or more"),
         (("--html", ROOT), (), "is a folder, not a file"),
-        (("--dry-run", "--markdown", "tables.md"), (), "--dry-run makes no table to write to tables.md"),
+        (("--dry-run", "--markdown", "tables.md"), (), "--dry-run makes no tables, so it cannot write tables.md"),
         ((), ("context.kind=none",), "has no context"),
         ((), ("data.test=[]",), "names no test documents"),
         ((), ("data.dev=[]",), "names no dev documents"),

@@ -364,7 +364,10 @@ MISFITS = {
         sgml("refset", SAID, "A") + sgml("refset", CUT, "B"),
         r"document court: 3 sentences in one translation but 2 in another \(from line \d+ of .*out\)",
     ),
-    "a dataset without translations": (wmt(("src", SOURCES), ("ref", TARGETS)), r"document court: there is no <hyp>"),
+    "a dataset without translations": (
+        wmt(("src", SOURCES), ("ref", TARGETS)),
+        r"document court: the document has no <hyp>",
+    ),
     "a wrong number of columns": (
         "court\ta\tb\tc\n" + tsv(SAID),
         r"line 1, document court: 4 columns, but there should be 2 or 3",

@@ -90,7 +90,7 @@ def test_the_command_and_what_comes_of_it(folders, tmp_path, capsys):
     assert translated == [translator.translate([sentence])[0] for sentence in sentences]
     assert (
         main(["import", str(folders / "marian-all"), "-o", str(out)]) == 2
-        and "is there already" in capsys.readouterr().err
+        and "already exists" in capsys.readouterr().err
     )
 
 
