@@ -153,6 +153,25 @@ def check_hashes(folder: Path, known: Mapping[str, str]) -> None:
             raise OSError(f"{name} has changed since it was written: its SHA-256 differs")
 
 
+def write_card(path: Path, table: Mapping[str, Any]) -> None:
+    """A folder's card, with the hashes of all files in the folder and of the card itself."""
+    table = {**table, "files": hashes(path.parent)}
+    write_json(path, {**table, "files": {**table["files"], path.name: _hash_of(table)}})
+
+
+def check_card(path: Path, table: Mapping[str, Any]) -> None:
+    """OSError if the card, or a file that it describes, is not as it was written. Older cards have fewer hashes."""
+    known = dict(table.get("files", {}))
+    own = known.pop(path.name, None)
+    if own is not None and own != _hash_of({**table, "files": known}):
+        raise OSError(f"{path.name} is not as it was written: its SHA-256 differs")
+    check_hashes(path.parent, known)
+
+
+def _hash_of(table: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(table, sort_keys=True).encode()).hexdigest()
+
+
 def _hash(path: Path) -> str:
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -5,7 +5,7 @@ A store is a folder:
     source.ends, target.ends       int64, where each sentence ends in .tokens
     documents.ends                 int64, how many sentences there are up to the end of each document
     documents.ids                  one document id per line
-    store.json                     counts, token type, a hash of all that determined the content, and one of each file
+    store.json                     counts, token type, hashes of what determined the content, of each file and of itself
 A gap is a sentence without tokens on either side; store.json counts gaps if there are any.
 """
 
@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from docnmt.base.errors import DocnmtError
-from docnmt.base.files import check_hashes, folder_atomically, hashes, read_json, write_json
+from docnmt.base.files import check_card, folder_atomically, read_json, write_card
 from docnmt.data.context import Ints
 from docnmt.data.subwords import Subwords
 from docnmt.document import ParallelDocument
@@ -151,8 +151,8 @@ def write_store(
         with StoreWriter(temporary, source, target, threads) as writer:
             for document in documents:
                 writer.add(document)
-        card = {**writer.counts, "token_type": writer.token_type.name, "key": key, "files": hashes(temporary)}
-        write_json(temporary / "store.json", card | ({"gaps": writer.gaps} if writer.gaps else {}))
+        card = {**writer.counts, "token_type": writer.token_type.name, "key": key}
+        write_card(temporary / "store.json", card | ({"gaps": writer.gaps} if writer.gaps else {}))
     return TokenStore(folder)
 
 
@@ -161,9 +161,9 @@ def open_store(folder: Path, key: str) -> TokenStore | None:
     try:
         store = TokenStore(folder)
         if store.card["key"] == key:
-            check_hashes(folder, store.card.get("files", {}))
+            check_card(folder / "store.json", store.card)
             return store
-    except (DocnmtError, OSError, KeyError, TypeError, AttributeError):
+    except (DocnmtError, OSError, ValueError, KeyError, TypeError, AttributeError):
         pass
     return None
 

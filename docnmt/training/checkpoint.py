@@ -22,13 +22,12 @@ from torch import Tensor, nn
 from docnmt.base.errors import DocnmtError
 from docnmt.base.files import (
     NoRoom,
-    check_hashes,
+    check_card,
     folder_atomically,
-    hashes,
     is_full,
     read_json,
     write_atomically,
-    write_json,
+    write_card,
 )
 from docnmt.base.progress import Progress
 from docnmt.data.batches import Position
@@ -37,7 +36,7 @@ from docnmt.model_folder import save_weights
 #     checkpoints/update-00001000/
 #         weights.safetensors     what is trained (frozen weights stay in the model folder they came from)
 #         optimizer.safetensors   Adam's two moments of each of them
-#         state.json              update, data position, best validations, running sums, hashes of the files above
+#         state.json              update, data position, best validations, running sums, hashes of all three
 #
 # Random numbers need no room: they are a function of the seed and the update (see loop.py).
 
@@ -113,7 +112,7 @@ class Checkpoints:
             with folder_atomically(self.folder / f"update-{state.update:08d}") as folder:
                 save_weights(folder / "weights.safetensors", trained)
                 save_weights(folder / "optimizer.safetensors", _moments(trained, optimizer))
-                write_json(folder / "state.json", {**state.as_json(), "files": hashes(folder)})
+                write_card(folder / "state.json", state.as_json())
 
         try:
             if not self.disk.write(write):
@@ -196,13 +195,14 @@ def _set_aside(folder: Path) -> None:
 def _read_state(folder: Path, check: bool = False) -> State:
     """The state of a checkpoint; `check` makes sure that its files are those that were written."""
     table = read_json(folder / "state.json")
-    files = table.pop("files")
     if check:
-        sizes = {name: size for name, size in files.items() if isinstance(size, int)}  # older versions wrote no hashes
+        sizes = {name: size for name, size in table["files"].items() if isinstance(size, int)}
         for name, size in sizes.items():
             if (folder / name).stat().st_size != size:
                 raise OSError(f"{name} has {(folder / name).stat().st_size:,} bytes instead of {size:,}")
-        check_hashes(folder, {name: digest for name, digest in files.items() if name not in sizes})
+        if not sizes:  # older versions wrote no hashes
+            check_card(folder / "state.json", table)
+    del table["files"]
     return State.from_json(table)
 
 

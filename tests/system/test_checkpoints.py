@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import json
+import re
 import shutil
 import signal
 from pathlib import Path
@@ -52,6 +53,11 @@ def spoil(path: Path) -> None:
     path.write_bytes(bytes(path.stat().st_size))
 
 
+def count(path: Path) -> None:
+    """One digit, of where in the data training goes on."""
+    path.write_bytes(re.sub(rb'"index": \d', rb'"index": 9', path.read_bytes()))
+
+
 def flip(path: Path) -> None:
     """One bit, near the end: in the numbers, which all look alike."""
     content = bytearray(path.read_bytes())
@@ -73,6 +79,7 @@ def flip(path: Path) -> None:
         ("optimizer.safetensors", spoil),
         ("weights.safetensors", flip),
         ("optimizer.safetensors", flip),
+        ("state.json", count),
     ],
     ids=lambda value: value if isinstance(value, str) else value.__name__,
 )
@@ -149,7 +156,7 @@ def test_best_weights_that_changed_on_disk_do_not_become_the_model(tiny, broken_
 def test_a_checkpoint_of_an_older_docnmt_knows_sizes_alone(tiny, finished, broken_off):
     for folder in (broken_off / "sentence" / "checkpoints").iterdir():
         state = json.loads((folder / "state.json").read_text())
-        state["files"] = {name: (folder / name).stat().st_size for name in state["files"]}
+        state["files"] = {file.name: file.stat().st_size for file in folder.glob("*.safetensors")}
         (folder / "state.json").write_text(json.dumps(state))
     done = tiny.train(broken_off, step="sentence")
     assert done.code == 0 and "continuing from update 8" in done.err
@@ -370,7 +377,7 @@ def test_two_checkpoints_are_kept_and_the_best_they_need(finished):
         needed = set()
         for folder in folders:
             state = json.loads((folder / "state.json").read_text())
-            assert state["files"].keys() == {"weights.safetensors", "optimizer.safetensors"}
+            assert state["files"].keys() == {"weights.safetensors", "optimizer.safetensors", "state.json"}
             needed |= {f"update-{update:08d}" for _, update in state["best"]}
         assert {folder.name for folder in (finished / step / "best").iterdir()} == needed
 

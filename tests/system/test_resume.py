@@ -38,7 +38,7 @@ class Killer:
             (Trainer, "_validate"),
             (Trainer, "_save"),
             (docnmt.training.checkpoint, "save_weights"),
-            (docnmt.training.checkpoint, "write_json"),
+            (docnmt.training.checkpoint, "write_card"),
             (docnmt.training.loop, "save_weights"),
             (docnmt.training.two_step, "save_model"),
             (docnmt.base.files.os, "rename"),

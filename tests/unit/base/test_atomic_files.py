@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import stat
 from pathlib import Path
@@ -10,7 +11,17 @@ from pathlib import Path
 import pytest
 
 import docnmt.base.files
-from docnmt.base.files import HOST, NoRoom, check_hashes, folder_atomically, hashes, write_atomically, write_json
+from docnmt.base.files import (
+    HOST,
+    NoRoom,
+    check_card,
+    check_hashes,
+    folder_atomically,
+    hashes,
+    write_atomically,
+    write_card,
+    write_json,
+)
 
 
 class Stop(BaseException):
@@ -189,3 +200,15 @@ def test_hashes_find_a_changed_byte(tmp_path):
     (tmp_path / "b").write_bytes(b"twO")
     with pytest.raises(OSError, match="b has changed since it was written"):
         check_hashes(tmp_path, known)
+
+
+def test_a_card_finds_a_change_in_itself_and_in_its_folder(tmp_path):
+    card, table = tmp_path / "card.json", {"update": 12, "best": [(4.245285432948205, 10)], "name": "é"}
+    (tmp_path / "a").write_bytes(b"one")
+    write_card(card, table)
+    check_card(card, json.loads(card.read_text()))
+    with pytest.raises(OSError, match=r"card\.json is not as it was written"):
+        check_card(card, json.loads(card.read_text().replace("12", "13")))
+    (tmp_path / "a").write_bytes(b"onE")
+    with pytest.raises(OSError, match="a is not as it was written"):
+        check_card(card, json.loads(card.read_text()))

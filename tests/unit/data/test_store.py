@@ -122,6 +122,12 @@ def test_a_flipped_bit_makes_it_no_store_to_train_on(store, name):
     assert open_store(store.folder, key) is None
 
 
+def test_a_changed_count_makes_it_no_store_to_train_on(store):
+    card = json.loads((store.folder / "store.json").read_text())
+    (store.folder / "store.json").write_text(json.dumps(card | {"gaps": 1}))
+    assert open_store(store.folder, card["key"]) is None
+
+
 def test_a_store_of_an_older_docnmt_knows_no_hashes(store):
     card = json.loads((store.folder / "store.json").read_text())
     del card["files"]

@@ -336,6 +336,7 @@ def forget(folder: Path, *names: str) -> None:
     for file in folder.rglob("state.json"):
         table = json.loads(file.read_text())
         table["settings"] = {key: value for key, value in table["settings"].items() if key not in names}
+        del table["files"]["state.json"]
         file.write_text(json.dumps(table))
 
 
