@@ -139,7 +139,7 @@ class Blocks:
         self._found: list[Block] = []
         self._containers: list[_Container] = []
         self._leaf = ""  # paragraph, table, code, fence, html, formula
-        self._lines: list[Span] = []  # of an open paragraph or block of HTML
+        self._lines: list[Span] = []  # of an open paragraph; of a block of HTML the first and the last
         self._fence = ""
         self._end: re.Pattern[str] | None = None  # of HTML
         self._columns = 0  # of a table
@@ -227,7 +227,7 @@ class Blocks:
             if self._end is None and line.blank:
                 self._close_leaf()
                 return True
-            self._lines.append((line.at, line.end))
+            self._lines[1:] = [(line.at, line.end)]
             if self._end is not None and self._end.search(self._text, line.at, line.end):
                 self._close_leaf()
             return True
