@@ -52,7 +52,7 @@ def _needs_room(path: Path) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if is_full(error):
+        if isinstance(error, NoRoom) or is_full(error):  # of a file within a folder: the folder has the name
             raise NoRoom(path) from error
         raise
 

@@ -174,6 +174,16 @@ def test_a_full_disk_names_what_found_no_room(tmp_path, write):
     assert names(tmp_path) == []
 
 
+def test_a_full_disk_names_the_folder_and_not_what_it_was_called_until_then(tmp_path):
+    with (
+        pytest.raises(NoRoom, match=f"^{tmp_path / 'a'}: there is no room"),
+        folder_atomically(tmp_path / "a") as made,
+        write_atomically(made / "file"),
+    ):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert names(tmp_path) == []
+
+
 @pytest.mark.parametrize("write", [write_atomically, folder_atomically])
 def test_a_new_name_is_on_disk_before_anybody_is_told(tmp_path, write, monkeypatch):
     done = []
