@@ -217,7 +217,9 @@ class Scratch:
     def __init__(self) -> None:
         remove_abandoned()
         self.path = Path(tempfile.mkdtemp(prefix=PREFIX))
-        self._lock = _locked(self.path)
+        unnamed = self.path / f"{LOCK}.new"
+        self._lock = _locked(unnamed)
+        os.rename(unnamed, self.path / LOCK)  # locked before it has its name: one that nobody holds is abandoned
 
     def close(self) -> None:
         shutil.rmtree(self.path, ignore_errors=True)
@@ -227,13 +229,15 @@ class Scratch:
 
 
 def remove_abandoned() -> None:
-    """Removes the folders of servers that are gone. New ones may have no lock yet: they stay for a minute."""
+    """Removes the folders of servers that are gone. One without a lock may be about to get one: it has a minute."""
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         try:
             found = folder.lstat()
-            if folder.is_symlink() or found.st_uid != os.getuid() or time.time() - found.st_mtime < 60:
+            if folder.is_symlink() or found.st_uid != os.getuid():
                 continue
-            lock = _locked(folder)
+            if not (folder / LOCK).exists() and time.time() - found.st_mtime < 60:
+                continue
+            lock = _locked(folder / LOCK)
         except OSError:
             continue
         if lock is not None:
@@ -241,9 +245,9 @@ def remove_abandoned() -> None:
             os.close(lock)
 
 
-def _locked(folder: Path) -> int | None:
-    """A handle that holds the lock of the folder; None if another process holds it."""
-    handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+def _locked(path: Path) -> int | None:
+    """A handle that holds the lock; None if another process holds it."""
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

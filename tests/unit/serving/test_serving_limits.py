@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import subprocess
 import sys
@@ -230,3 +231,15 @@ def test_what_a_killed_server_left_is_removed_when_the_next_starts(tmp_path, mon
     first.close()
     second.close()
     assert list(tmp_path.iterdir()) == [other]
+
+
+def test_what_was_killed_a_moment_ago_is_removed_and_what_starts_is_not(tmp_path, monkeypatch):
+    """A server that is restarted as soon as it dies is the common case."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    killed, starting = Downloads(), tmp_path / f"{PREFIX}starting"
+    (killed.scratch.path / "letter.en.txt").write_text("private")
+    assert killed.scratch._lock is not None
+    os.close(killed.scratch._lock)  # as when its process ends
+    starting.mkdir()
+    with contextlib.closing(Downloads()) as server:
+        assert sorted(tmp_path.iterdir()) == sorted([server.scratch.path, starting])
