@@ -17,7 +17,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from docnmt.base.errors import DocnmtError
-from docnmt.base.files import write_atomically
+from docnmt.base.files import regular_file, write_atomically
 from docnmt.data.subwords import Subwords, Vocabulary
 from docnmt.document import ParallelDocument
 
@@ -251,7 +251,7 @@ class Shortlist:
         if not path.exists():
             return None
         try:
-            with safe_open(path, "numpy") as file:
+            with safe_open(regular_file(path), "numpy") as file:
                 key = (file.metadata() or {}).get("subwords")
                 always, lexicon = (file.get_tensor(name) for name in ("always", "lexicon"))
         except (OSError, SafetensorError, TypeError) as error:

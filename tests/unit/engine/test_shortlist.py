@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 
@@ -183,6 +184,12 @@ def test_a_damaged_file_is_said(shortlist, folder):
     shortlist.write(folder)
     (folder / FILE).write_bytes((folder / FILE).read_bytes()[:-100])
     with pytest.raises(DocnmtError, match=rf"{FILE}: damaged .*\n.*docnmt shortlist again"):
+        Shortlist.read(folder, subwords("source"), subwords("target"))
+
+
+def test_a_pipe_is_not_waited_for(folder):
+    os.mkfifo(folder / FILE)
+    with pytest.raises(DocnmtError, match="not a regular file"):
         Shortlist.read(folder, subwords("source"), subwords("target"))
 
 
