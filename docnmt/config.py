@@ -233,8 +233,10 @@ class DecodingConfig:
         _at_least("decoding.beam", self.beam, 1)
         _at_least("decoding.batch_tokens", self.batch_tokens, 1)
         _at_least("decoding.length_penalty", self.length_penalty, 0)
-        if self.length_penalty > 10:  # an exponent of lengths, which overflows far above any useful value
-            raise DocnmtError(f"decoding.length_penalty: {self.length_penalty} is too large\n  Use 10 or less.")
+        # Far beyond what anybody uses: the room for all hypotheses, and an exponent of lengths, which overflows.
+        for name, value, most in (("beam", self.beam, 1000), ("length_penalty", self.length_penalty, 10)):
+            if value > most:
+                raise DocnmtError(f"decoding.{name}: {value} is too large\n  Use {most} or less.")
 
 
 @dataclass(frozen=True)

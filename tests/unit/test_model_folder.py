@@ -80,6 +80,7 @@ def test_sizes_that_the_weights_do_not_have_are_found_before_memory_is_taken(fol
         ({"context": {"kind": "atention"}}, "Did you mean 'attention'"),
         ({"decoding": {"length_penalty": 1e300}}, "length_penalty"),
         ({"decoding": {"beam": 0}}, "decoding.beam"),
+        ({"decoding": {"beam": 10**9}}, "decoding.beam: 1000000000 is too large"),
         ({"model": {"width": -4}}, "model.width"),
         ({"files": {"../../etc/passwd": "x"}}, "SHA-256|No such file"),
     ],
