@@ -344,6 +344,11 @@ class Translator(Scorer):
             start=start,
             constraints=constraints,
         )
+        if constraints is None and not all(found):
+            raise DocnmtError(
+                "the model's scores are not finite: its weights are too large, as after a training that diverged\n"
+                "  Train it again, at a lower learning rate or with clip = 1.0."
+            )
         for unit, best in zip(batch, found, strict=True):
             unit.length = len(best[0].tokens) + 1 if best else unit.length
             unit.best = [replace(h, tokens=tuple(rule.own(h.tokens, unit.around))) for h in best]

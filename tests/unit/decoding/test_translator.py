@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import warnings
+from copy import deepcopy
 from dataclasses import replace
 
 import pytest
@@ -64,6 +65,15 @@ def test_an_empty_line_gives_an_empty_line(translator):
     # Nor does it stand for a context: beside it a sentence is as it is alone.
     assert found[1] == translator.translate([first])[0]
     assert translator.translate(["", ""]) == ["", ""]
+
+
+def test_a_model_whose_numbers_overflow_is_told():
+    loaded = deepcopy(loaded_model())
+    with torch.no_grad():
+        for parameter in loaded.model.parameters():
+            parameter.fill_(3e38)
+    with pytest.raises(DocnmtError, match=r"scores are not finite(.|\n)*lower learning rate"):
+        texts(Translator(loaded).translate_documents(documents()))
 
 
 @pytest.mark.parametrize(("window", "batch_tokens"), [(1, 100_000), (3, 90), (5, 1), (100, 90), (100, 100_000)])
