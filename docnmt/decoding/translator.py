@@ -380,6 +380,8 @@ def _tokens(parts: Sequence[Unit]) -> list[int]:
 def _check_previous(previous: Sequence[str]) -> None:
     if isinstance(previous, str):
         raise DocnmtError("previous must be a list of sentences, not a string\n  Write previous=[text].")
+    if not all(isinstance(sentence, str) for sentence in previous):
+        raise DocnmtError("previous must be a list of strings\n  Write previous=[text].")
 
 
 def _phrases(document: Document, glossary: Glossary | None) -> list[tuple[Phrase, ...]]:
