@@ -12,7 +12,7 @@ from itertools import chain, islice
 from pathlib import Path
 
 from docnmt.base.errors import DocnmtError, OnBad, SkipBad, raise_bad
-from docnmt.base.files import owned, remove_unfinished
+from docnmt.base.files import check_hashes, owned, read_json, remove_unfinished, write_json
 from docnmt.base.lines import CorpusFiles
 from docnmt.base.progress import Progress
 from docnmt.config import Recipe
@@ -105,12 +105,24 @@ def _subwords(
     else:
         key = _digest([hashes["documents"], hashes["sentences"], asdict(config), recipe.seed])
         paths = [folder / f"{side}.{key[:16]}.spm" for side in ("source", "target")]
-        if not all(path.exists() for path in paths):
+        card = folder / f"subwords.{key[:16]}.json"
+        if not all(path.exists() for path in paths) or _damaged(card, progress):
             _train_both(recipe, paths, on_bad, progress)
+            write_json(card, {path.name: _file_hash(str(path)) for path in paths})
         models = [Subwords.load(path) for path in paths]
     if recipe.model.tie == "all" and models[0].all_pieces() != models[1].all_pieces():
         raise DocnmtError('model.tie = "all" needs one vocabulary for both languages\n  Set subwords.shared = true.')
     return models[0], models[1]
+
+
+def _damaged(card: Path, progress: Progress) -> bool:
+    """Whether sub-words are not as they were written. Older versions kept no hashes."""
+    try:
+        check_hashes(card.parent, read_json(card) if card.exists() else {})
+    except (OSError, ValueError, AttributeError) as error:
+        progress.say(f"{card.parent}: {error}; the sub-words are learnt again")
+        return True
+    return False
 
 
 def _train_both(recipe: Recipe, paths: list[Path], on_bad: OnBad, progress: Progress) -> None:

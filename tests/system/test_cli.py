@@ -489,6 +489,17 @@ def test_prepare_once_and_again(tiny, tmp_path):
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "run" / "data").rglob("*")} == files
 
 
+def test_prepare_learns_sub_words_again_that_changed_on_disk(tiny, tmp_path):
+    recipe = recipe_in(tmp_path, tiny)
+    assert command("prepare", recipe).code == 0
+    (model,) = (tmp_path / "run" / "data").glob("target.*.spm")
+    made = model.read_bytes()
+    model.write_bytes(made[:-3] + bytes([made[-3] ^ 1]) + made[-2:])
+    done = command("prepare", recipe)
+    assert done.code == 0 and f"{model.name} is not as it was written" in done.err, done.err
+    assert model.read_bytes() == made and done.err.count("already prepared") == 3
+
+
 def test_prepare_makes_anew_what_a_changed_file_makes_stale(tiny, tmp_path):
     recipe = recipe_in(tmp_path, tiny)
     assert command("prepare", recipe).code == 0
