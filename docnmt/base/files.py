@@ -164,7 +164,7 @@ def check_card(path: Path, table: Mapping[str, Any]) -> None:
     known = dict(table.get("files", {}))
     own = known.pop(path.name, None)
     if own is not None and own != _hash_of({**table, "files": known}):
-        raise OSError(f"{path.name} is not as it was written: its SHA-256 differs")
+        raise OSError(f"{path.name} has changed since it was written: its SHA-256 differs")
     check_hashes(path.parent, known)
 
 

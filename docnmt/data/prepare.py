@@ -116,11 +116,11 @@ def _subwords(
 
 
 def _damaged(card: Path, progress: Progress) -> bool:
-    """Whether sub-words are not as they were written. Older versions kept no hashes."""
+    """Whether the subword models differ from what was written. Older versions kept no hashes."""
     try:
         check_hashes(card.parent, read_json(card) if card.exists() else {})
     except (OSError, ValueError, AttributeError) as error:
-        progress.say(f"{card.parent}: {error}; the sub-words are learnt again")
+        progress.say(f"{card.parent}: {error}; the subwords are trained again")
         return True
     return False
 

@@ -496,7 +496,7 @@ def test_prepare_learns_sub_words_again_that_changed_on_disk(tiny, tmp_path):
     made = model.read_bytes()
     model.write_bytes(made[:-3] + bytes([made[-3] ^ 1]) + made[-2:])
     done = command("prepare", recipe)
-    assert done.code == 0 and f"{model.name} is not as it was written" in done.err, done.err
+    assert done.code == 0 and f"{model.name} has changed since it was written" in done.err, done.err
     assert model.read_bytes() == made and done.err.count("already prepared") == 3
 
 

@@ -90,9 +90,9 @@ def test_what_is_no_glossary_is_refused(translator, wrong):
         (lambda t: t.translate_text(["Bonjour"]), "translate_text takes a string\n  For a list"),
         (lambda t: t.translate(["le chat"], previous="Bonjour"), "not a string\n  Write previous="),
         (lambda t: t.translate(["le chat"], previous=[3]), "previous must be a list of strings"),
-        (lambda t: Document("a", b"Bonjour"), "document a: sentences is a string, b'Bonjour'"),
-        (lambda t: Document("a", "Bonjour"), "document a: sentences is a string, 'Bonjour'\n  Give a list"),
-        (lambda t: ParallelDocument("a", ("x",), "y"), "document a: target is a string, 'y'"),
+        (lambda t: Document("a", b"Bonjour"), "document a: sentences is a single string, b'Bonjour'"),
+        (lambda t: Document("a", "Bonjour"), "document a: sentences is a single string, 'Bonjour'\n  Give a list"),
+        (lambda t: ParallelDocument("a", ("x",), "y"), "document a: target is a single string, 'y'"),
     ],
 )  # fmt: skip
 def test_a_string_is_refused_where_sentences_are_asked_for_and_the_other_way_round(translator, call, said):

@@ -176,7 +176,7 @@ def test_a_full_disk_names_what_found_no_room(tmp_path, write):
 
 def test_a_full_disk_names_the_folder_and_not_what_it_was_called_until_then(tmp_path):
     with (
-        pytest.raises(NoRoom, match=f"^{tmp_path / 'a'}: there is no room"),
+        pytest.raises(NoRoom, match=f"^{tmp_path / 'a'}: cannot be written: the disk is full"),
         folder_atomically(tmp_path / "a") as made,
         write_atomically(made / "file"),
     ):
@@ -217,8 +217,8 @@ def test_a_card_finds_a_change_in_itself_and_in_its_folder(tmp_path):
     (tmp_path / "a").write_bytes(b"one")
     write_card(card, table)
     check_card(card, json.loads(card.read_text()))
-    with pytest.raises(OSError, match=r"card\.json is not as it was written"):
+    with pytest.raises(OSError, match=r"card\.json has changed since it was written"):
         check_card(card, json.loads(card.read_text().replace("12", "13")))
     (tmp_path / "a").write_bytes(b"onE")
-    with pytest.raises(OSError, match="a is not as it was written"):
+    with pytest.raises(OSError, match="a has changed since it was written"):
         check_card(card, json.loads(card.read_text()))

@@ -223,7 +223,7 @@ def test_from_file_to_file(tmp_path):
     path.write_bytes("\ufeffUn.\r\nDeux.".encode())
     translate_file(Fake(str.upper), path, out)
     assert out.read_bytes() == "\ufeffUN.\r\nDEUX.".encode()
-    with pytest.raises(DocnmtError, match="overwritten"):
+    with pytest.raises(DocnmtError, match="would overwrite"):
         translate_file(Fake(str.upper), path, path)
     (tmp_path / "link.txt").symlink_to(path)
     with pytest.raises(DocnmtError, match="overwritten"):
