@@ -63,7 +63,7 @@ class ParallelDocument:
 
 
 def _sentences(document: Document | ParallelDocument, side: str) -> None:
-    """A list becomes a tuple; a string, which would pass for a list of letters (or numbers), is refused."""
+    """A list becomes a tuple; a string, which would be taken for a list of letters (or numbers), is refused."""
     given = getattr(document, side)
     if isinstance(given, str | bytes):
         shown = repr(given) if len(given) <= 40 else f"{given[:40]!r}..."

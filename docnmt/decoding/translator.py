@@ -346,8 +346,8 @@ class Translator(Scorer):
         )
         if constraints is None and not all(found):
             raise DocnmtError(
-                "the model's scores are not finite: its weights are too large, as after a training that diverged\n"
-                "  Train it again, at a lower learning rate or with clip = 1.0."
+                "the model's scores are infinite or NaN: its weights are too large, as after a training that diverged\n"
+                "  Train it again with a lower learning rate or with clip = 1.0."
             )
         for unit, best in zip(batch, found, strict=True):
             unit.length = len(best[0].tokens) + 1 if best else unit.length
