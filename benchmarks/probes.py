@@ -207,7 +207,9 @@ def main() -> None:
     for system in systems:
         if any(asked(items) != asked(systems[0].items) for items in system.trainings):
             parser.error(f"{system.name} was not asked the same items as {systems[0].name}")
-    measures = ["contrastive"] + ["generative"] * all("generative" in s.items[0][s.main] for s in systems)
+    measures = ["contrastive"] + ["generative"] * all(
+        "generative" in items[0][s.main] for s in systems for items in s.trainings
+    )
     tables = [accuracy_table(systems, measure) for measure in measures]
     for table in tables:
         table.print(Console(width=200))

@@ -417,7 +417,7 @@ def test_score_contexts_and_two_files(model, tiny):
     one = command("score", model, corpus / "dev.tsv", "--context", "none")
     assert [line.split("\t")[2:] for line in one.lines] == [line.split("\t")[2:] for line in two.lines]
     fails(command("score", model, corpus / "dev.tsv", "--context", "all"), "'all'")
-    fails(command("score", model, "a", "b", "c"), "one or two")
+    fails(command("score", model, "a", "b", "c"), "Give one file or two")
 
 
 def test_results_that_cannot_be_written(model, scored_corpus, tmp_path):
@@ -639,4 +639,4 @@ def test_own_recipes_are_listed_and_printed(tmp_path):
     copy = tmp_path / "mine.toml"
     copy.write_text(command("recipe", "demo").out, encoding="utf-8")
     assert load_recipe(copy).model == load_recipe("demo").model
-    fails(command("recipe", "dmo"), "no recipe 'dmo'", "Did you mean 'demo'?")
+    fails(command("recipe", "dmo"), "no recipe named 'dmo'", "Did you mean 'demo'?")

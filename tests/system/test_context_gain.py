@@ -86,7 +86,7 @@ def test_a_page_of_few_sentences(model, corpus, tmp_path):
 
 
 def test_a_sentence_model_is_refused(models, corpus):
-    fails(command("context-gain", models["sentence"], corpus), "a sentence model", "Give a model of the document step")
+    fails(command("context-gain", models["sentence"], corpus), "a sentence model", "Give a document-level model")
 
 
 def test_a_corpus_without_documents_is_refused(model, tmp_path):

@@ -99,7 +99,7 @@ def test_what_goes_wrong_is_said(model, contrastive, tmp_path):
     bad = tmp_path / "bad.jsonl"
     bad.write_text(contrastive.read_text(encoding="utf-8") + '{"document": "x"}\n', encoding="utf-8")
     for arguments, said in (
-        ((bad,), f"{bad}, line 13: no 'phenomenon'"),
+        ((bad,), f"{bad}, line 13: the field 'phenomenon' is missing"),
         ((contrastive, "--layout", "other"), "unknown layout 'other'"),
         ((contrastive, "--context", "two"), "invalid context 'two'"),
         ((contrastive, "--context-from", tmp_path), "contain their contexts"),

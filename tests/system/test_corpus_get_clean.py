@@ -153,4 +153,4 @@ def test_clean_takes_two_sides_and_says_what_it_cannot_do(tmp_path):
     assert (tmp_path / "o.tsv").read_bytes() == before
     other = "-o", tmp_path / "p.tsv"
     fails(command("corpus", "clean", tmp_path / "o.tsv", *other, "--document-ids", "x"), "Add --sides")
-    fails(command("corpus", "clean", tmp_path / "o.tsv", *other, "--languages", "fren"), "fren: not a pair")
+    fails(command("corpus", "clean", tmp_path / "o.tsv", *other, "--languages", "fren"), "fren: not a language pair")

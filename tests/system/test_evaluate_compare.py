@@ -176,7 +176,7 @@ def test_tokenised_text_is_noticed(work):
     plain, told = (
         command("evaluate", tokenised, "--reference", work / "ref.tsv", *more) for more in ((), ("--tokenized",))
     )
-    assert "tokenised: looks tokenised" in plain.err
+    assert "tokenised: this text looks tokenised" in plain.err
     assert "--tokenized" in plain.err
     assert "looks tokenised" not in told.err
 
@@ -404,7 +404,7 @@ def test_errors_say_what_to_do(work, tmp_path):
         ("evaluate", work / "base.tsv", *reference, "--metric", "beu"): "unknown metric 'beu' Did you mean 'bleu'?",
         ("evaluate", work / "base.tsv", *reference, "--domains", "x"): "invalid domain 'x'",
         ("compare", work / "base.tsv", *reference): "a comparison needs a baseline and a system Give two or more files",
-        ("compare", work / "base.tsv", work / "base.tsv", *reference): f"{work}/base.tsv: named twice",
+        ("compare", work / "base.tsv", work / "base.tsv", *reference): f"{work}/base.tsv: given twice",
     }
     for arguments, message in cases.items():
         done = command(*arguments)

@@ -73,4 +73,4 @@ def test_the_dev_loss_counts_every_word_once(step_2):
 def test_words_that_are_nowhere_are_an_error(tiny, finished, tmp_path):
     shutil.copytree(finished / "sentence", tmp_path / "sentence")
     result = tiny.train(tmp_path, 'document.focus=["nowhere"]', "document.focus_only=true", step="document")
-    assert result.code != 0 and "no sentence has a word" in result.err
+    assert result.code != 0 and "no sentence contains a word" in result.err

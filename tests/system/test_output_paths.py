@@ -29,7 +29,7 @@ def folder(tmp_path, monkeypatch):
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_folder_is_no_file_to_write_to(verb, folder):
     done = command(verb, *VERBS[verb], "--json", folder)
-    assert done.code == 2 and f"{folder}: is a folder, not a file" in done.err
+    assert done.code == 2 and f"{folder}: this is a folder, not a file" in done.err
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -68,7 +68,7 @@ def test_errors_are_said_without_a_traceback(models, quantized, tmp_path):
 def test_training_does_not_go_on_from_int8(tiny: Tiny, quantized, tmp_path):
     done = tiny.train(tmp_path / "run", f"document.start_from={quantized['sentence']}")
     assert done.code == 2
-    assert f"{quantized['sentence']}: is an int8 model" in done.message
+    assert f"{quantized['sentence']}: this is an int8 model" in done.message
     assert "document.start_from" in done.message
     assert not (tmp_path / "run").exists()
 

@@ -74,7 +74,7 @@ def test_what_cannot_be_done_is_said(tiny: Tiny, model, tmp_path):
     assert "no such file" in command("shortlist", model, tmp_path / "nothing.tsv").err
     assert "'-1' is not a whole number" in command("shortlist", model, corpus, "--candidates", "-1").err
     assert "give only the recipe" in command("shortlist", model, tiny.recipe, corpus).err.lower()
-    assert "name one with --dev" in command("shortlist", model, corpus, "--json", tmp_path / "f.json").err.lower()
+    assert "give one with --dev" in command("shortlist", model, corpus, "--json", tmp_path / "f.json").err.lower()
     empty = tmp_path / "empty.toml"
     empty.write_text("")
     assert "no sentence pairs to learn from" in command("shortlist", model, empty).err

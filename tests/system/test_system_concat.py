@@ -30,7 +30,7 @@ def test_shuffled_contexts_in_training(systems, tmp_path):
 def test_sentences_after_are_refused(systems, name):
     folder = systems.trained(name) / "document" / "model"
     done = command("translate", folder, "--context", "following=1", stdin=b"Fin.\n")
-    assert done.code == 2 and "none after it" in done.message
+    assert done.code == 2 and "only uses sentences before the current one" in done.message
 
 
 @both

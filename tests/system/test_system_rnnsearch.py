@@ -52,7 +52,7 @@ def test_the_base_alone_has_no_document_step(tiny, tmp_path):
     assert done.code == 0, done.err
     done = command("translate", tmp_path / "sentence" / "model", stdin="Le chat dort.\nIl rêve.\n".encode())
     assert done.code == 0 and len(done.lines) == 2
-    assert "there is no document step" in tiny.train(tmp_path, *settings, step="document").message
+    assert "it has no document step" in tiny.train(tmp_path, *settings, step="document").message
 
 
 def test_a_context_of_the_transformer_is_refused(tiny, tmp_path):

@@ -273,7 +273,7 @@ def test_the_status_is_read_from_disk_and_changes_nothing(toy, done, tmp_path):
     shorter = toy.tables(done.output, "--only", "integration", "--status", settings=("document.updates=4",))
     assert len(re.findall(r"│ +0 │ nobody +│", shorter.out)) == 5
     nothing = toy.tables(tmp_path / "new", "--only", "integration", "--status")
-    assert nothing.code == 2 and "nothing is prepared yet" in nothing.err
+    assert nothing.code == 2 and "the data is not prepared yet" in nothing.err
 
 
 @pytest.mark.parametrize("where", ["here", "head:port", ":1"])

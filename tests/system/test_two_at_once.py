@@ -19,7 +19,7 @@ def test_a_second_training_is_refused_and_the_first_goes_on_undisturbed(tiny: Ti
     _, err = first.communicate(timeout=120)
     assert first.returncode == 0, err
     assert second.code == 2
-    assert f"sentence: is in use by process {first.pid} on " in second.err and "train" in second.err
+    assert f"sentence: in use by process {first.pid} on " in second.err and "train" in second.err
     assert tiny.train(tmp_path / "once", *long_run(300), step="sentence").code == 0
     assert outcome(tmp_path / "twice", ("sentence",)) == outcome(tmp_path / "once", ("sentence",))
     updates = [line["update"] for line in metrics(tmp_path / "twice", "sentence", "train")]

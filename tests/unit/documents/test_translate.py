@@ -226,7 +226,7 @@ def test_from_file_to_file(tmp_path):
     with pytest.raises(DocnmtError, match="would overwrite"):
         translate_file(Fake(str.upper), path, path)
     (tmp_path / "link.txt").symlink_to(path)
-    with pytest.raises(DocnmtError, match="overwritten"):
+    with pytest.raises(DocnmtError, match="would overwrite this file"):
         translate_file(Fake(str.upper), path, tmp_path / "link.txt")
 
 
