@@ -240,7 +240,8 @@ class Shortlist:
 
     def write(self, folder: Path) -> None:
         """Into a model folder."""
-        content = save({"always": self.always, "lexicon": self.lexicon}, {"subwords": subwords_key(folder)})
+        notes = {"subwords": subwords_key(folder), "sha256": _digest(self.always, self.lexicon)}
+        content = save({"always": self.always, "lexicon": self.lexicon}, notes)
         with write_atomically(folder / FILE, binary=True) as file:
             file.write(content)
 
@@ -252,18 +253,25 @@ class Shortlist:
             return None
         try:
             with safe_open(regular_file(path), "numpy") as file:
-                key = (file.metadata() or {}).get("subwords")
+                notes = file.metadata() or {}
                 always, lexicon = (file.get_tensor(name) for name in ("always", "lexicon"))
         except (OSError, SafetensorError, TypeError) as error:
             raise DocnmtError(f"{path}: damaged ({error})\n  Run docnmt shortlist again, or delete the file.") from None
-        if key != subwords_key(folder):
+        if notes.get("subwords") != subwords_key(folder):
             raise DocnmtError(
                 f"{path}: this shortlist was made for other subwords than the model's\n"
                 "  Run docnmt shortlist for this model, or delete the file."
             )
-        if problem := _problem(always, lexicon, source, target):
+        problem = _problem(always, lexicon, source, target)
+        if not problem and notes.get("sha256", "") not in ("", _digest(always, lexicon)):  # older files have none
+            problem = "its SHA-256 differs"
+        if problem:
             raise DocnmtError(f"{path}: damaged ({problem})\n  Run docnmt shortlist again, or delete the file.")
         return cls(always, lexicon)
+
+
+def _digest(*tables: NDArray) -> str:
+    return hashlib.sha256(b"".join(np.ascontiguousarray(table).tobytes() for table in tables)).hexdigest()
 
 
 def _problem(always: NDArray, lexicon: NDArray, source: Subwords, target: Subwords) -> str:

@@ -187,6 +187,16 @@ def test_a_damaged_file_is_said(shortlist, folder):
         Shortlist.read(folder, subwords("source"), subwords("target"))
 
 
+def test_a_word_that_changed_is_found(shortlist, folder):
+    shortlist.write(folder)
+    content = bytearray((folder / FILE).read_bytes())
+    place = content.rindex(shortlist.lexicon[-1].tobytes())
+    content[place : place + 4] = np.int32(shortlist.lexicon[-1][0] ^ 1).tobytes()  # another word of the vocabulary
+    (folder / FILE).write_bytes(content)
+    with pytest.raises(DocnmtError, match=rf"{FILE}: damaged \(its SHA-256 differs\)"):
+        Shortlist.read(folder, subwords("source"), subwords("target"))
+
+
 def test_a_pipe_is_not_waited_for(folder):
     os.mkfifo(folder / FILE)
     with pytest.raises(DocnmtError, match="not a regular file"):
