@@ -24,7 +24,7 @@ test-ray: .venv/installed-dev
 	$(BIN)/pytest tests/cluster
 
 test-slow: .venv/installed-dev
-	$(BIN)/pytest -m slow
+	OMP_NUM_THREADS=1 $(BIN)/pytest -m slow -n auto --dist worksteal
 
 fuzz: .venv/installed-dev
 	$(BIN)/python -m tests.fuzz --minutes $(or $(MINUTES),5)
