@@ -240,8 +240,9 @@ class Shortlist:
 
     def write(self, folder: Path) -> None:
         """Into a model folder."""
-        notes = {"subwords": subwords_key(folder), "sha256": _digest(self.always, self.lexicon)}
-        content = save({"always": self.always, "lexicon": self.lexicon}, notes)
+        # One note: the order of several would differ from file to file.
+        note = f"{subwords_key(folder)} {_digest(self.always, self.lexicon)}"
+        content = save({"always": self.always, "lexicon": self.lexicon}, {"subwords": note})
         with write_atomically(folder / FILE, binary=True) as file:
             file.write(content)
 
@@ -253,17 +254,17 @@ class Shortlist:
             return None
         try:
             with safe_open(regular_file(path), "numpy") as file:
-                notes = file.metadata() or {}
+                key, _, digest = (file.metadata() or {}).get("subwords", "").partition(" ")
                 always, lexicon = (file.get_tensor(name) for name in ("always", "lexicon"))
         except (OSError, SafetensorError, TypeError) as error:
             raise DocnmtError(f"{path}: damaged ({error})\n  Run docnmt shortlist again, or delete the file.") from None
-        if notes.get("subwords") != subwords_key(folder):
+        if key != subwords_key(folder):
             raise DocnmtError(
                 f"{path}: this shortlist was made for other subwords than the model's\n"
                 "  Run docnmt shortlist for this model, or delete the file."
             )
         problem = _problem(always, lexicon, source, target)
-        if not problem and notes.get("sha256", "") not in ("", _digest(always, lexicon)):  # older files have none
+        if not problem and digest not in ("", _digest(always, lexicon)):  # older files have none
             problem = "its SHA-256 differs"
         if problem:
             raise DocnmtError(f"{path}: damaged ({problem})\n  Run docnmt shortlist again, or delete the file.")

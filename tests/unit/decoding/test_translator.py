@@ -72,7 +72,7 @@ def test_a_model_whose_numbers_overflow_is_told():
     with torch.no_grad():
         for parameter in loaded.model.parameters():
             parameter.fill_(3e38)
-    with pytest.raises(DocnmtError, match=r"scores are not finite(.|\n)*lower learning rate"):
+    with pytest.raises(DocnmtError, match=r"scores are infinite or NaN(.|\n)*lower learning rate"):
         texts(Translator(loaded).translate_documents(documents()))
 
 
