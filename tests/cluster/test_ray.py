@@ -163,7 +163,7 @@ def test_what_fails_does_not_keep_the_others_and_is_told_at_the_end(cluster, tmp
     assert len(bench.makers("one")) == STEPS
     bench.runs = [run for run in bench.runs if run.name != "broken"]
     bench.train(cluster)
-    assert bench.progress.lines[-1] == "0 of 2 runs to train, 1 core for each process"
+    assert bench.progress.lines[-1] == "0 of 2 runs to train, with 1 core per process"
 
 
 def test_who_waits_for_a_machine_is_told(cluster, tmp_path, monkeypatch):
