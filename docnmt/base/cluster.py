@@ -78,7 +78,7 @@ def _trouble(need: Need) -> str:
     """Why the tasks may never finish; "" if some machine could run them."""
     machines = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     enough = [m for m in machines if m.get("CPU", 0) >= need.cpus and m.get("GPU", 0) >= need.gpus]
-    return "" if enough else f"waiting: none of the cluster's {len(machines)} machines has {need} free"
+    return "" if enough else f"waiting: none of the cluster's {len(machines)} machines has {need}"
 
 
 def cause(error: Exception) -> Exception:

@@ -173,7 +173,7 @@ def test_who_waits_for_a_machine_is_told(cluster, tmp_path, monkeypatch):
     waiting = docnmt.base.cluster.as_they_finish({task.remote(): "x"}, Need(3), bench.progress.say)
     monkeypatch.setattr(ray, "wait", lambda references, timeout: (references, []) if bench.progress.lines else ([], []))
     assert next(waiting)[0] == "x"
-    assert bench.progress.lines == ["waiting: none of the cluster's 3 machines has 3 cores free"]
+    assert bench.progress.lines == ["waiting: none of the cluster's 3 machines has 3 cores"]
 
 
 def test_a_cluster_that_is_not_there_is_said(monkeypatch):
