@@ -133,7 +133,9 @@ def read_config(folder: str | Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise DocnmtError(f"{path}: cannot be read ({error})\n  Copy the model folder again.") from None
     if not isinstance(table, dict) or not all(key in table for key in ModelCard.__dataclass_fields__):
-        raise DocnmtError(f"{path}: does not describe a model\n  Copy the model folder again.")
+        raise DocnmtError(
+            f"{path}: not a valid model description\n  The copy may be incomplete: copy the model folder again."
+        )
     return table
 
 

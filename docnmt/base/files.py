@@ -180,7 +180,7 @@ def _hash(path: Path) -> str:
 def regular_file(path: Path) -> Path:
     """OSError if the path is a pipe or a device, from which reading might never end."""
     if path.exists() and not path.is_file():
-        raise OSError(f"{path.name} is not a regular file")
+        raise OSError(f"{path.name} is not a regular file but a pipe, a device or a folder")
     return path
 
 

@@ -267,7 +267,8 @@ class _Recoded(io.RawIOBase):
             self._decoder = codecs.getincrementaldecoder(encoding)("surrogateescape")
         except LookupError:
             raise DocnmtError(
-                f"{name}: unknown encoding {encoding!r}\n  Use a name such as gb18030, big5 or utf-16."
+                f"{name}: unknown encoding {encoding!r}\n"
+                "  Use the name of an encoding, such as gb18030, big5 or utf-16."
             ) from None
 
     def readable(self) -> bool:

@@ -249,7 +249,7 @@ def run_make(options: argparse.Namespace) -> None:
     if not items:
         raise DocnmtError(
             f"{', '.join(options.files)}: no sentence contains such a word\n"
-            "  Check --languages and which side comes first (--target-first), or name other words with --swap."
+            "  Check --languages and which side comes first (--target-first), or give other words with --swap."
         )
     write_items(options.output, items)
     table = prior_table(items, languages)

@@ -124,7 +124,7 @@ def run_corpus_inspect(options: argparse.Namespace) -> None:
     on_bad = bad if options.skip_bad or (recipe and recipe.data.skip_bad) else raise_bad
     for part, files in corpora.items():
         if not files:
-            raise DocnmtError(f"{name}: the recipe names no {part}\n  Set data.{part.split()[0]}.")
+            raise DocnmtError(f"{name}: the recipe has no {part}\n  Set data.{part.split()[0]}.")
         documents = chain.from_iterable(read_corpus(each, languages=languages, on_bad=on_bad) for each in files)
         title = f"inspect {part}" if recipe else "inspect"
         found[part] = inspect(Progress().track(documents, title, unit="sentences", size=len), spec)
@@ -159,7 +159,7 @@ def run_corpus_clean(options: argparse.Namespace) -> None:
     check_outputs(options.output, options.report)
     for path in options.files:
         if Path(options.output).exists() and Path(path).exists() and Path(options.output).samefile(path):
-            raise DocnmtError(f"{path}: this input file would be overwritten\n  Name another file with -o.")
+            raise DocnmtError(f"{path}: this input file would be overwritten\n  Give another file with -o.")
     if (options.document_ids or options.document_starts) and not options.sides:
         raise DocnmtError("--document-ids and --document-starts need a source and a target file\n  Add --sides.")
     limits = Limits(options.max_words, options.max_ratio, options.max_repeats)

@@ -191,7 +191,9 @@ def _data(options: argparse.Namespace, card: ModelCard) -> DataConfig:
 
     if any(file.endswith(".toml") or file in OWN for file in options.files):
         if len(options.files) > 1:
-            raise DocnmtError("a recipe already names its corpora\n  Give only the recipe, or the files of one corpus.")
+            raise DocnmtError(
+                "a recipe already says which corpora to use\n  Give only the recipe, or the files of one corpus."
+            )
         data = load_recipe(options.files[0]).data
     else:
         languages = languages_of(options) if options.languages else (card.source_language, card.target_language)

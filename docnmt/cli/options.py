@@ -139,7 +139,7 @@ def check_outputs(*paths: str) -> None:
     """Makes the folders of output files, and finds out now, not after hours of work, if they cannot be written."""
     for path in map(Path, filter(None, paths)):
         if path.is_dir():
-            raise DocnmtError(f"{path}: this is a folder, not a file\n  Name a file inside it.")
+            raise DocnmtError(f"{path}: this is a folder, not a file\n  Give a file inside it.")
         path.parent.mkdir(parents=True, exist_ok=True)
         if not os.access(path.parent, os.W_OK):
             raise DocnmtError(f"{path}: its folder cannot be written to\n  Choose a file in another folder.")

@@ -85,7 +85,7 @@ def _models(given: list[str]) -> list[str]:
     if not given and not (Path(DEMO) / "config.json").exists():
         raise DocnmtError(
             f"no model is given, and there is no demo model at {DEMO}\n"
-            "  Name a model folder, or train the demo first: docnmt demo."
+            "  Give a model folder, or train the demo first: docnmt demo."
         )
     from docnmt.model_folder import load_card
 

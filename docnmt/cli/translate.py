@@ -105,7 +105,7 @@ def run_translate(options: argparse.Namespace) -> None:
             "docnmt translate runs as one process\n  Run it without torchrun; several commands can share the files."
         )
     if options.glossary_report and not options.glossary:
-        raise DocnmtError("--glossary-report needs a glossary\n  Name one with --glossary.")
+        raise DocnmtError("--glossary-report needs a glossary\n  Give one with --glossary.")
     check_cluster(options)
     if options.on and (not options.output or options.previous):
         raise DocnmtError(
@@ -140,7 +140,8 @@ def run_translate(options: argparse.Namespace) -> None:
         if options.output:
             if "-" in files:
                 raise DocnmtError(
-                    "-o does not go with standard input\n  Name an input file, or redirect standard output to a file."
+                    "-o cannot be used with standard input\n"
+                    "  Give an input file, or redirect standard output to a file."
                 )
             into_folder = any(map(os.path.isdir, options.files))
             paths, key = output_paths(files, options.output, into_folder), model_key(options.model)
@@ -150,7 +151,7 @@ def run_translate(options: argparse.Namespace) -> None:
             return
         if with_layout and (len(files) > 1 or kind_of(with_layout[0]) in PACKED):
             raise DocnmtError(
-                f"{with_layout[0]}: the translation cannot go to standard output\n  Name a file or a folder with -o."
+                f"{with_layout[0]}: the translation cannot go to standard output\n  Give a file or a folder with -o."
             )
         job = FileJob(translator, chosen, previous=previous, encoding=options.encoding)
         opened = [job.open(path, options.format) for path in files]
@@ -180,7 +181,9 @@ def in_folders(given: Sequence[str]) -> tuple[dict[str, str], list[str]]:
         visible = [path for path in inside if not any(p.startswith(".") for p in path.relative_to(name).parts)]
         known = {str(path): str(path.relative_to(name)) for path in visible if kind_of(path.name)}
         if not known:
-            raise DocnmtError(f"{name}: no file in this folder can be translated\n  Known kinds: {', '.join(KINDS)}.")
+            raise DocnmtError(
+                f"{name}: no file in this folder can be translated\n  Supported file types: {', '.join(KINDS)}."
+            )
         found |= known
         left_out += (str(path) for path in visible if str(path) not in known)
     return found, left_out

@@ -198,7 +198,9 @@ def read_with_starts(source: InputFile, target: InputFile, file: InputFile, read
     """Two parallel files and a third with the index of the line each document starts on."""
     starts = list(_line_indices(file, reading))
     if starts[:1] != [0]:
-        raise _bad_starts(file, f"the first document starts at {starts[0] if starts else None}, not at 0")
+        raise _bad_starts(
+            file, "the file is empty" if not starts else f"the first document must start at line 0, not at {starts[0]}"
+        )
     for before, start in pairwise(starts):
         if start <= before:
             raise _bad_starts(file, f"start {start} comes after start {before}")

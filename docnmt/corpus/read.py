@@ -256,7 +256,7 @@ def _one_file_format(file: InputFile) -> str:
             raise DocnmtError(f"{file.name}: {problem}\n  Add the document id of each pair as the first column.")
         raise DocnmtError(
             f"{file.name}: its format is not recognised\n"
-            f"  Name the format, one of {', '.join(_ONE_FILE)}; for plain text, give a source and a target file."
+            f"  Give the format, one of {', '.join(_ONE_FILE)}; for plain text, give a source and a target file."
         )
     return "tsv" if tabs >= bars else "bars"
 
@@ -272,7 +272,7 @@ def _two_file_format(files: Sequence[InputFile]) -> str:
     if both[0] and both[0] == both[1]:  # otherwise lines with ids and tabs would be read as sentences
         raise DocnmtError(
             f"{files[0].name} and {files[1].name}: both are {both[0]}, which has both sides in one file\n"
-            "  Give only one of them; or, if these are the two sides of a corpus, name the format: --format text."
+            "  Give only one of them; or, if these are the two sides of a corpus, give the format: --format text."
         )
     return "lines" if all(SENTENCE_END in head for head in heads) else "text"
 

@@ -97,7 +97,7 @@ def tokens(file: InputFile) -> Iterator[Tag | str]:
         if len(buffer) > MAX_TAG:
             raise TokenError("long line", f"a tag is longer than {MAX_TAG:,} characters", line)
     if buffer:
-        raise TokenError("bad markup", "the file ends inside a tag", line)
+        raise TokenError("bad markup", "the file ends in the middle of a tag", line)
 
 
 class Text(NamedTuple):

@@ -51,7 +51,7 @@ def prepared_stores(recipe: Recipe) -> dict[str, TokenStore]:
 def prepare(recipe: Recipe, progress: Progress) -> Prepared:
     folder = Path(recipe.output) / "data"
     if not (recipe.data.documents or recipe.data.sentences):
-        raise DocnmtError("the recipe names no training data\n  Set data.documents (or data.sentences).")
+        raise DocnmtError("the recipe has no training data\n  Set data.documents (or data.sentences).")
     on_bad = SkipBad() if recipe.data.skip_bad else raise_bad
     hashes = {role: _content_hash(recipe, role) for role in ROLES}
     with owned(folder, wait=progress.say):  # a process that had to wait finds everything prepared

@@ -72,7 +72,7 @@ def recoded(data: bytes, name: str, language: str, asked: str = "") -> Recoded:
     if kind not in TEXT_KINDS:
         if asked:
             problem = f"a file of this kind states its own encoding, so {asked} cannot be chosen"
-            raise DocnmtError(f"{name}: {problem}\n  Do not name an encoding.")
+            raise DocnmtError(f"{name}: {problem}\n  Leave the encoding out.")
         return Recoded(data, data, None)
     if marked := byte_order_mark(data)[1]:
         return Recoded(data, data, TextEncoding(marked))
@@ -99,7 +99,9 @@ def _known(asked: str, name: str) -> str:
         return codecs.lookup(asked).name
     except (LookupError, ValueError):
         problem = f"unknown encoding {asked!r}"
-        raise DocnmtError(f"{name}: {problem}\n  Use a name such as cp1252, gb18030 or big5.") from None
+        raise DocnmtError(
+            f"{name}: {problem}\n  Use the name of an encoding, such as cp1252, gb18030 or big5."
+        ) from None
 
 
 def _decoded(data: bytes, encoding: str, name: str) -> str:
@@ -109,8 +111,8 @@ def _decoded(data: bytes, encoding: str, name: str) -> str:
         line = data.count(b"\n", 0, error.start) + 1
         raise DocnmtError(
             f"{name}, line {line}: byte 0x{data[error.start]:02X} is not valid {encoding}\n"
-            "  Name the file's encoding, such as cp1252, with docnmt translate --encoding or with the field "
+            "  Give the file's encoding, such as cp1252, with docnmt translate --encoding or with the field "
             "encoding of the API; or save the file as UTF-8."
         ) from None
     except ValueError:  # UTF-7 and the like
-        raise DocnmtError(f"{name}: the file is not valid {encoding}\n  Name the file's actual encoding.") from None
+        raise DocnmtError(f"{name}: the file is not valid {encoding}\n  Give the file's actual encoding.") from None

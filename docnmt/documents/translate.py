@@ -240,7 +240,7 @@ def read_bytes(path: str | Path) -> bytes:
     try:
         found = os.stat(path)
         if stat.S_ISDIR(found.st_mode):
-            raise DocnmtError(f"{path}: this is a folder, not a file\n  Name the files inside it.")
+            raise DocnmtError(f"{path}: this is a folder, not a file\n  Give the files inside it.")
         if not stat.S_ISREG(found.st_mode):
             raise DocnmtError(f"{path}: not a regular file\n  Copy its content into one.")
         with open(path, "rb") as file:

@@ -36,7 +36,7 @@ class CometScorer:
 
     def __post_init__(self) -> None:
         if not self.python:
-            raise DocnmtError(f"COMET runs in a separate Python environment, and none was named\n  {_HOW}")
+            raise DocnmtError(f"COMET runs in a separate Python environment, and none was given\n  {_HOW}")
 
     def measure(self, outputs: Sequence[Output], references: References, progress: Progress) -> list[Measured]:
         """Each system's segments, against the first reference."""

@@ -45,7 +45,8 @@ def with_shuffled_contexts(items: Sequence[Item], seed: int = 1) -> list[Item]:
     """Each item with the context of an item of another document."""
     if len({item.document for item in items}) < 2:
         raise DocnmtError(
-            "shuffled contexts come from other documents, but the set has only one\n  Give one with more."
+            "shuffled contexts come from other documents, but the set has only one\n"
+            "  Give a set with items from several documents."
         )
     generator, result = random.Random(seed), []
     for item in items:

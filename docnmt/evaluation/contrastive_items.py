@@ -124,7 +124,7 @@ def item_from(record: Mapping[str, Any], place: ItemPlace) -> Item:
     """An item from the fields of its JSON object, none missing, none unknown, each of its type."""
     for name in record:
         if name not in _FIELDS:
-            raise place.bad(f"unknown field {name!r}", f"The fields are {', '.join(_FIELDS)}.")
+            raise place.bad(f"unknown field {name!r}", f"Use only these fields: {', '.join(_FIELDS)}.")
     for name in _REQUIRED:
         if name not in record:
             raise place.bad(f"the field {name!r} is missing")
@@ -135,7 +135,7 @@ def item_from(record: Mapping[str, Any], place: ItemPlace) -> Item:
         if len(candidate) != len(item.source):
             raise place.bad(
                 f"{len(item.source)} source sentences, but a translation has {len(candidate)}",
-                "Give one target sentence for each source sentence, in 'right' and in each of 'wrong'.",
+                "'right' and every entry of 'wrong' need one target sentence for each source sentence.",
             )
     if item.previous_target and len(item.previous_target) != len(item.previous):
         raise place.bad(
@@ -229,7 +229,9 @@ def in_inputs(items: list[Item], name: str, context_from: Sequence[str]) -> list
     """The items of a ctxpro set with the sentences before them. Its file of inputs has a line for
     each item: these sentences, and last the item's own, with `<eos>` between them."""
     if len(context_from) > 1:
-        raise DocnmtError("--context-from takes one file for a ctxpro set\n  Name the input file that belongs to it.")
+        raise DocnmtError(
+            "--context-from takes one file for a ctxpro set\n  Give the input file that belongs to the set."
+        )
     (path,) = context_from
     with InputFile(path) as file:
         lines = [
@@ -239,7 +241,7 @@ def in_inputs(items: list[Item], name: str, context_from: Sequence[str]) -> list
     if len(lines) != len(items):
         raise DocnmtError(
             f"{path}: {len(lines):,} lines, but {name} has {len(items):,} items\n"
-            "  Name the input file with the same name as the set."
+            "  Give the input file that belongs to the set; it has the same name."
         )
     placed, strayed = [], []
     for number, (item, line) in enumerate(zip(items, lines, strict=True), 1):
@@ -250,7 +252,7 @@ def in_inputs(items: list[Item], name: str, context_from: Sequence[str]) -> list
     if len(strayed) > _STRAYED * len(items):
         raise DocnmtError(
             f"{path}, line {strayed[0]}: does not end with the source sentence of item {strayed[0]} of {name}\n"
-            "  Name the input file that belongs to the set, with <eos> after each context sentence."
+            "  Give the input file that belongs to the set, with <eos> after each context sentence."
         )
     return placed
 
@@ -282,7 +284,8 @@ def in_documents(
     for document in wanted:
         if document not in seen:
             raise DocnmtError(
-                f"{', '.join(where)}: there is no document {document}\n  Give the documents that the set was made from."
+                f"document {document} was not found in {', '.join(where)}\n"
+                "  Give the documents that the set was made from."
             )
     fitting = max(counted.values(), key=len)
     strayed = [number for number in range(len(items)) if number not in fitting]

@@ -97,7 +97,7 @@ def _layout_of(file: InputFile) -> str:
             return layout
     raise DocnmtError(
         f"{file.name}: the layout of this contrastive set is not recognised\n"
-        f"  Name it with --layout, one of {', '.join(LAYOUTS)}."
+        f"  Give it with --layout, one of {', '.join(LAYOUTS)}."
     )
 
 
@@ -111,7 +111,7 @@ def _records(file: InputFile, layout: str) -> Any:
         ) from None
     kind, words = (dict, "an object of blocks") if layout == "bawden" else (list, "a list of items")
     if not isinstance(data, kind):
-        raise BadInput("bad JSON", f"not {words}", "Name its layout with --layout.", file=file.name)
+        raise BadInput("bad JSON", f"not {words}", "Give its layout with --layout.", file=file.name)
     return data
 
 
@@ -130,7 +130,7 @@ def _laid_out(place: ItemPlace, block: str = "") -> Iterator[None]:
     try:
         yield
     except (LookupError, TypeError, AttributeError) as error:
-        raise place.bad(f"{block}does not fit the layout ({error!r})", _COPY) from None
+        raise place.bad(f"{block}does not have the expected structure ({error!r})", _COPY) from None
 
 
 # ---- passages: Bawden, Voita ----

@@ -112,7 +112,8 @@ def read_outputs(paths: Sequence[str], references: References, language: str = "
         texts = _aligned_texts(path, references.whole or references, language, Want.TRANSLATIONS)
         if len(texts) > 1:
             raise DocnmtError(
-                f"{path}: {len(texts)} translations for each sentence\n  Put each system into a file of its own."
+                f"{path}: {len(texts)} translations per sentence, but only one can be scored\n"
+                "  Put each system's translations into a file of their own."
             )
         outputs.append(Output(name, _chosen(texts[0], references.kept) if references.whole else texts[0]))
     return outputs
@@ -219,7 +220,7 @@ def _check_sources(rows: Sequence[Row], path: str, sources: Sequence[str] | None
             raise BadInput(
                 "other source",
                 f"the source is {found!r} here, but {expected!r} in the references",
-                f"{_REMEDY} If the source was rewritten for this system, leave its column out.",
+                f"{_REMEDY} If the source text was edited for this system, leave the source column out of its file.",
                 file=path,
                 document=row.document,
                 line=row.line,

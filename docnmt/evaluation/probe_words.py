@@ -225,8 +225,8 @@ class ProbeClass:
     def __post_init__(self) -> None:
         if not self.is_gender and len(set(self.swap)) < 2:
             raise DocnmtError(
-                f"--swap {','.join(self.swap)}: there is no other word to swap with\n"
-                f"  Name two or more different words, or {GENDER} for all pronouns of a person at once."
+                f"--swap {','.join(self.swap)}: this is only one word\n"
+                f"  Give two or more different words, or {GENDER} to swap all gendered pronouns at once."
             )
 
     @property
@@ -254,7 +254,7 @@ def chosen_classes(
     if not swaps and not known:
         raise DocnmtError(
             f"there are no ready-made word classes for {'-'.join(languages)!r}\n"
-            f"  There are some for {', '.join(presets())}; for others, name words with --swap."
+            f"  There are some for {', '.join(presets())}; for others, give words with --swap."
         )
     classes = [known.get(words) or ProbeClass("/".join(words), words) for words in map(tuple, swaps)]
     if source:

@@ -145,7 +145,7 @@ def asked_pairs(rows: Rows, names: Iterable[Sequence[str]]) -> list[Pair]:
     for pair in asked:
         if pair.runs == pair.baseline:
             raise DocnmtError(
-                f"--compare {pair.name!r} {pair.against!r}: both rows are the same runs\n  Name two different rows."
+                f"--compare {pair.name!r} {pair.against!r}: both rows are the same runs\n  Give two different rows."
             )
     return [*claims, *asked]
 

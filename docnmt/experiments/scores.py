@@ -114,7 +114,7 @@ def metric_of(recipe: Recipe) -> Metric:
 def parts_of(recipe: Recipe) -> Subsets:
     for role in ("dev", "test"):
         if not getattr(recipe.data, role):
-            raise DocnmtError(f"the recipe names no {role} documents\n  Set data.{role}.")
+            raise DocnmtError(f"the recipe has no {role} documents\n  Set data.{role}.")
     named = recipe.data.dev[0].name if len(recipe.data.dev) == 1 else ""
     dev = joined(named or "Dev", [read_test_set(files, recipe) for files in recipe.data.dev])
     sets = [read_test_set(files, recipe) for files in recipe.data.test]
@@ -141,8 +141,8 @@ def _check(parts: Subsets) -> None:
     for part in (parts.dev, parts.whole):
         if len({document.id for document in part.test.documents}) < 2:
             raise DocnmtError(
-                f"{part.title}: this is a single document\n"
-                "  The control takes its contexts from other documents: give two or more."
+                f"{part.title}: only one document, but the control takes its contexts from other documents\n"
+                "  Give two documents or more."
             )
 
 

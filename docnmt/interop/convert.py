@@ -153,5 +153,6 @@ def _check_arithmetic(loaded: LoadedModel, folder: str | Path, to: str) -> None:
     if not computes_as(MARIANS) and not theirs:
         wanted = ", ".join(f"model.{key} = {json.dumps(value)}" for key, value in MARIANS.items())
         raise DocnmtError(
-            f"{folder}: this model computes what Marian cannot\n  To export a model, train it with {wanted}."
+            f"{folder}: this model uses features that Marian does not have\n"
+            f"  For a model that can be exported, train with {wanted}."
         )

@@ -84,7 +84,7 @@ def _tensors(folder: Path) -> tuple[dict[str, Tensor], Path]:
         first = str(error).split("\n")[0]
         raise DocnmtError(f"{file}: damaged, or contains more than weights ({first})\n  Copy the file again.") from None
     if not isinstance(found, dict) or not all(isinstance(value, Tensor) for value in found.values()):
-        raise DocnmtError(f"{file}: not a table of weights\n  Give a folder that transformers saved.")
+        raise DocnmtError(f"{file}: contains no model weights\n  Give a model folder saved by transformers.")
     return dict(found), file
 
 
@@ -176,8 +176,8 @@ def write_huggingface_folder(
         weights = {**weights} | {n: torch.cat([weights[n], torch.zeros_like(weights[n][:1])]) for n in of_words}
     if len(pieces[0]) != len(pieces[1]):
         raise DocnmtError(
-            f"its vocabularies have {len(pieces[0]):,} and {len(pieces[1]):,} pieces\n"
-            "  transformers needs two of one size; export it with --to marian."
+            f"the source vocabulary has {len(pieces[0]):,} pieces, the target vocabulary {len(pieces[1]):,}\n"
+            "  transformers needs both of the same size; export the model with --to marian."
         )
     save_file(to_theirs(HUGGING_FACE, model, weights), folder / _SAFE, {"format": "pt"})
     end, pad = pieces[1].index(END), pieces[1].index(PADDING)

@@ -196,7 +196,7 @@ class Store:
     def __init__(self, path: str | Path, sample: Sample | None = None):
         """Opens a file that is there; given a sample, goes on with the file of this sample or makes it."""
         if sample is None and not Path(path).is_file():
-            raise DocnmtError(f"{path}: no such file\n  Name the --store of a `docnmt judge`.")
+            raise DocnmtError(f"{path}: no such file\n  Give the file that was the --store of `docnmt judge`.")
         self._lock = threading.Lock()
         self._database = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
         try:
@@ -214,11 +214,11 @@ class Store:
             if sample is not None and (self.sample.seed, self.sample.documents) != (sample.seed, sample.documents):
                 raise DocnmtError(
                     f"{path}: contains judgements of other texts, or of another sample\n"
-                    "  Give the files, --documents and --seed it was started with, or name another --store."
+                    "  Give the files, --documents and --seed it was started with, or choose another --store."
                 )
         except sqlite3.DatabaseError as error:
             self._database.close()
-            raise DocnmtError(f"{path}: {error}\n  Name the --store of a `docnmt judge`.") from None
+            raise DocnmtError(f"{path}: {error}\n  Give the file that was the --store of `docnmt judge`.") from None
         except BaseException:
             self._database.close()
             raise

@@ -250,7 +250,7 @@ def glossary_of(parameters: Parameters) -> Glossary | None:
     if terms == {}:
         return None
     if not isinstance(terms, dict):
-        raise bad("glossary is not an object of terms and their translations")
+        raise bad("glossary must be an object that maps terms to their translations")
     if len(terms) > TERMS:
         raise bad(f"glossary has more than {TERMS:,} terms")
     return Glossary.of({text_of({"a term": s}, "a term"): text_of({s: t}, s) for s, t in terms.items()})

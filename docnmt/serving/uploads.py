@@ -111,7 +111,7 @@ def _upload(translator: Translator, data: bytes, name: str, encoding: str) -> Up
     if is_document(name):
         return LaidOut(data, name, languages_of(translator), encoding)
     if encoding:
-        raise DocnmtError(f"{name}: this kind of file must be UTF-8\n  Save it as UTF-8, and do not name an encoding.")
+        raise DocnmtError(f"{name}: this kind of file must be UTF-8\n  Save it as UTF-8, and leave the encoding out.")
     return Corpus(data, name, languages_of(translator))
 
 

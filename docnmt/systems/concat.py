@@ -70,8 +70,8 @@ class ToTwo(ToOne):
         super().__post_init__()
         if self.target_bos == self.target_eos:
             raise DocnmtError(
-                "context.translate_previous: the target's subwords have no begin mark to write between sentences\n"
-                "  Set it to false, or let docnmt prepare train the subwords."
+                "context.translate_previous needs a begin-of-sentence token, which the target's subword model lacks\n"
+                "  Set it to false, or let docnmt prepare train the subword model."
             )
 
     def target(self, sentence: Ids, around: Neighbours) -> Ids:

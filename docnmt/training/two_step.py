@@ -227,7 +227,7 @@ def _train_and_save(
     if focus is not None and focus.only:
         kept = int((~counted.left_out).sum())
         if not kept:
-            raise DocnmtError("document.focus_only: no sentence contains a word of document.focus\n  Name other words.")
+            raise DocnmtError("document.focus_only: no sentence contains a word of document.focus\n  Give other words.")
         session.progress.say(f"{kept:,} of them contain a word of document.focus; the others only serve as context")
     folder = session.folder(step)
     with owned(folder) if group.first else nullcontext():

@@ -68,7 +68,7 @@ def test_utf8_and_byte_order_marks_need_no_guess():
 @pytest.mark.parametrize(
     "name, data, language, encoding, problem",
     [
-        ("a.txt", FRENCH.encode("cp1252"), "fr", "", "a.txt, line 1: byte 0xE9 is not valid UTF-8\n  Name the file's"),
+        ("a.txt", FRENCH.encode("cp1252"), "fr", "", "a.txt, line 1: byte 0xE9 is not valid UTF-8\n  Give the file's"),
         ("a.srt", CUE.format("\x81").encode("latin-1"), "fr", "", "a.srt, line 3: byte 0x81 is not valid cp1252"),
         ("a.srt", CUE.format("é").encode("latin-1"), "tlh", "", "a.srt, line 3: byte 0xE9 is not valid UTF-8"),
         ("a.txt", b"abc", "fr", "rot13", "a.txt: unknown encoding 'rot13'"),

@@ -91,7 +91,7 @@ def test_the_context_is_the_references_and_ends_with_the_document(python, evalua
 def test_without_it_one_line_says_how_to_get_it(python, evaluate, tmp_path, capsys):
     assert evaluate() == 2
     first, how = capsys.readouterr().err.strip().splitlines()
-    assert "none was named" in first and "pip install unbabel-comet" in how
+    assert "none was given" in first and "pip install unbabel-comet" in how
     assert evaluate("--comet-python", tmp_path / "nothing") == 2
     assert "cannot be run" in capsys.readouterr().err
     (tmp_path / "stand-in" / "comet" / "__init__.py").unlink()

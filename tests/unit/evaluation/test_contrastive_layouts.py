@@ -98,7 +98,7 @@ def test_contrapro_takes_contexts_from_a_corpus_too(tmp_path):
     rows = [f"1999_7_42\t{english}\t{german}\n" for english, german in zip(ENGLISH, GERMAN, strict=True)]
     tsv = save(tmp_path / "corpus.tsv", "other\ta\tb\n" + "".join(rows))
     assert read_set(path, context_from=[tsv]) == by_folder
-    assert "no document 1999_7_42.de" in refused(path, context_from=[save(tmp_path / "x.tsv", "other\ta\tb\n")])
+    assert "document 1999_7_42.de was not found" in refused(path, context_from=[save(tmp_path / "x.tsv", "other\ta\tb\n")])
     assert "takes a folder, or a corpus" in refused(path, context_from=[tsv, tsv, tsv])
 
 
@@ -203,8 +203,8 @@ def test_an_item_among_many_that_is_not_where_it_says_is_left_without_context(tm
     ("changes", "said"),
     [
         ({"errors": []}, "item 1: 'wrong' must be a list of one or more translations"),
-        ({"errors": [{"replacement": "er"}]}, "item 1: does not fit the layout (KeyError('contrastive'))"),
-        ({"ref segment": None}, "item 1: does not fit the layout"),
+        ({"errors": [{"replacement": "er"}]}, "item 1: does not have the expected structure (KeyError('contrastive'))"),
+        ({"ref segment": None}, "item 1: does not have the expected structure"),
         ({"segment id": "1"}, "item 1: 'segment id' is not a number"),
         ({"src segment": "a\udcff"}, "item 1: byte 0xFF at character 2 is not valid UTF-8"),
     ],
@@ -285,7 +285,9 @@ def test_bawden_lexical_choice_scores_both_sentences_where_both_differ(tmp_path)
 
 def test_bad_bawden_blocks(tmp_path):
     broken = {"1": ANAPHORA["1"], "2": {"src": ["a", "b"], "trg": [{"type": "m.sg", "correct": ["a", "b"]}]}}
-    assert "block 2: does not fit the layout (KeyError('incorrect'))" in refused(save(tmp_path / "a.json", broken))
+    assert "block 2: does not have the expected structure (KeyError('incorrect'))" in refused(
+        save(tmp_path / "a.json", broken)
+    )
     short = {"1": {"examples": [{"src": ["a", "b"], "trg": {"correct": ["a"], "incorrect": ["a", "c"]}}]}}
     assert "item 1:" in refused(save(tmp_path / "b.json", short))
     assert "not an object of blocks" in refused(save(tmp_path / "c.json", []), layout="bawden")
@@ -321,10 +323,10 @@ def test_voita_passages_score_what_the_candidates_do_not_share(tmp_path):
     [
         (voita_item("a . _eos b . _eos c .", true=0), "'wrong' must be a list of one or more translations"),
         (voita_item("a", "b", true=2, source="A"), "true_ind 2 of 2 candidates"),
-        (voita_item("a", "b", true="0", source="A"), "does not fit the layout"),
+        (voita_item("a", "b", true="0", source="A"), "does not have the expected structure"),
         (voita_item("a . _eos b .", "a . _eos c ."), "source sentences, but a translation has"),
         ({"true_ind": 0}, "KeyError('dst')"),
-        ("true_ind", "does not fit the layout"),
+        ("true_ind", "does not have the expected structure"),
     ],
 )
 def test_bad_voita_items(tmp_path, item, said):

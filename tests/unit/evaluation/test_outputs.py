@@ -355,7 +355,7 @@ MISFITS = {
         r"out, line 1, document court: expected 3 .*found 1\n.*If empty lines are",
     ),
     "an empty file": ("", r"out, line 1, document court: expected 5 lines, one for each sentence, found 0"),
-    "several versions": (sgml("tstset", SAID, "A") + sgml("tstset", SAID, "B"), r"2 translations for each sentence"),
+    "several versions": (sgml("tstset", SAID, "A") + sgml("tstset", SAID, "B"), r"2 translations per sentence"),
     "versions of some documents": (
         sgml("tstset", SAID, "A") + sgml("tstset", {"court": SAID["court"]}, "B"),
         r"document market: expected 2 translations, as in the first document, but found 1",
@@ -396,7 +396,7 @@ MISFITS = {
     "sentences in another order": (
         tsv({**SOURCES, "court": SOURCES["court"][::-1]}, SAID),
         r"line 1, document court: the source is 'Tout est prêt.' here, but \"L'avocat arrive.\" in the references"
-        r"\n.*leave its column out",
+        r"\n.*leave the source column out",
     ),
     "an older test set": (
         jsonl({**SOURCES, "market": ("Il est vert.", "Je le prends.")}, SAID),

@@ -150,7 +150,7 @@ def test_words_of_ones_own_in_any_language():
     assert not items_of(("Ich sehe ein Haus.", "Ik zie dat huis."), languages=("de", "nl"), classes=own)
     ready = chosen_classes(("fr", "en"), [["his", "her", "its"]], [])
     assert ready == chosen_classes(("fr", "en"))[:1]
-    with pytest.raises(DocnmtError, match="no other word to swap with"):
+    with pytest.raises(DocnmtError, match="only one word"):
         ProbeClass("x", ("his", "his"))
     with pytest.raises(DocnmtError, match="no ready-made word classes for 'nl-de'"):
         chosen_classes(("nl", "de"))

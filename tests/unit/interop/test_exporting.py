@@ -90,8 +90,8 @@ def test_a_model_of_ours_with_marians_arithmetic_goes_out_as_its_sentence_model(
     ("settings", "to", "said"),
     [
         ({}, "marian", 'model.positions = "marian", model.start = "zero"'),
-        ({}, "huggingface", "computes what Marian cannot"),
-        (MARIANS, "huggingface", "needs two of one size"),
+        ({}, "huggingface", "uses features that Marian does not have"),
+        (MARIANS, "huggingface", "needs both of the same size"),
     ],
 )
 def test_what_cannot_go_out_is_told(tmp_path, capsys, settings, to, said):

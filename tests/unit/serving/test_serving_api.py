@@ -272,7 +272,7 @@ def test_downloads_do_not_pile_up(monkeypatch):
         ({"q": "a", "alternatives": True}, "alternatives"),
         ({"q": "a", "context": "false"}, "context is neither"),
         ({"q": "a", "previous": [1]}, "previous is not a string"),
-        ({"q": "a", "glossary": ["b"]}, "glossary is not an object"),
+        ({"q": "a", "glossary": ["b"]}, "glossary must be an object"),
         ({"q": "a", "glossary": {"b": 1}}, "b is not a string"),
         ({"q": "a", "glossary": {"b": " "}}, "the translation is empty"),
         ({"q": "a", "glossary": {str(n): "b" for n in range(1001)}}, "more than 1,000 terms"),

@@ -190,7 +190,7 @@ def test_what_concat_cannot_do_is_refused():
         DocnmtError, match=r"only uses sentences before the current one\n  Set the context's following to 0"
     ):
         ToOne(ContextSpec(1, 1), 256, BOS, EOS)
-    with pytest.raises(DocnmtError, match=r"context.translate_previous: .*no begin mark.*\n  Set it to false"):
+    with pytest.raises(DocnmtError, match=r"translate_previous needs a begin-of-sentence token.*\n  Set it to false"):
         two(target_bos=EOS)
 
 
