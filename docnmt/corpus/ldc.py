@@ -41,10 +41,11 @@ def read_release(source: str, target: str, encoding: str, reading: Reading) -> I
     alignments = _files(str(beside)) if beside.is_dir() else {}
     seen: set[str] = set()
     for name in ours | theirs:
-        if name not in theirs:
-            reading.bad("unknown document", f"there is no file of this name in {target}", file=str(ours[name]))
-        elif name not in ours:
-            reading.bad("unknown document", f"there is no file of this name in {source}", file=str(theirs[name]))
+        if name not in theirs or name not in ours:
+            files, other = (ours, target) if name in ours else (theirs, source)
+            problem = f"there is no file of this name in {other}"
+            remedy = "Add the missing file, or remove this one."
+            reading.bad("unknown document", problem, file=str(files[name]), remedy=remedy)
         else:
             links = _links(alignments[name], reading) if name in alignments else {}
             yield from _file_pair(ours[name], theirs[name], links, encoding, seen, reading)
