@@ -1,9 +1,9 @@
 """Marian's own layout, as OPUS-MT releases it.
 
-    NAME.npz                  the parameters, and the model's settings in special:model.yml
-    decoder.yml               which model, which vocabularies, beam and normalisation
-    NAME.vocab.yml            `piece: id` on each line; or .vocab, a piece on each line; or .spm
-    source.spm, target.spm    where the vocabulary is not .spm
+NAME.npz                  the parameters, and the model's settings in special:model.yml
+decoder.yml               which model, which vocabularies, beam and normalisation
+NAME.vocab.yml            `piece: id` on each line; or .vocab, a piece on each line; or .spm
+source.spm, target.spm    where the vocabulary is not .spm
 """
 
 from __future__ import annotations

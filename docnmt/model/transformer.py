@@ -82,8 +82,13 @@ class EncoderLayer(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    """For all words at once. Decoding word by word, the same layer is in states.py; packed for a CPU, in
-    engine/layers.py and, in C, engine/csrc/decoder.h."""
+    """For all words at once: in training and scoring. Word by word it runs
+
+    - on a CPU, packed, in engine/csrc/decoder.h, or in engine/layers.py where there is no C extension,
+    - in `DecoderState` below on a GPU, and for systems that change the model.
+
+    The keys and values of the context are then in `DecoderState.contexts`, or in a memory of engine/kv_cache.py.
+    """
 
     def __init__(self, model: ModelConfig, context: ContextAttention | None):
         super().__init__()
@@ -239,7 +244,8 @@ class Attended(NamedTuple):
 
 
 class DecoderState:
-    """The Transformer's. `remembered`: what a system keeps of the sentences before."""
+    """The Transformer's; on a CPU `engine.Engine` takes its place. `remembered`: what a system keeps of the sentences
+    before."""
 
     words: Tensor | None = None
 

@@ -295,7 +295,7 @@ def test_several_blank_lines_between_documents(tmp_path: Path) -> None:
         ({"source": "prose"}, "a corpus needs one file or two"),
         ({"path": "prose", "source": "prose", "target": "prose"}, "a corpus needs one file or two"),
         ({"path": "broken.gz", "format": "tsv"}, "cannot be read"),
-        ({"source": "prose", "target": "prose", "document_starts": "wrong"}, "first document must start at line 0, not at 1"),
+        ({"source": "prose", "target": "prose", "document_starts": "wrong"}, "must start at line 0, not at 1"),
         ({"source": "prose", "target": "prose", "document_starts": "prose"}, "'Prose.' is not a line index"),
         ({"source": "prose", "target": "prose", "document_starts": "back"}, "start 1 comes after start 1"),
     ],

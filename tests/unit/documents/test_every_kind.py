@@ -20,6 +20,7 @@ from docnmt.documents import KINDS, read_document
 from docnmt.documents.placeholders import without
 from docnmt.documents.segment import is_document
 from tests.fake_translator import Fake, backwards
+from tests.heavy_files import HOSTILE, ORDINARY
 from tests.office_files import docx, odt, word_part, zipped
 
 SENTENCES = (
@@ -83,6 +84,12 @@ def words(data: bytes) -> str:
 
 def suffix_of(kind: str) -> str:
     return next(suffix for suffix, name in KINDS.items() if name == kind)
+
+
+def test_every_kind_is_attacked():
+    """What is not in these tables neither the fuzzer nor the tests of growth would try."""
+    for table in (ORDINARY, HOSTILE):
+        assert {KINDS[f".{suffix}"] for suffix in table} == set(KINDS.values())
 
 
 @pytest.fixture(autouse=True, scope="module")

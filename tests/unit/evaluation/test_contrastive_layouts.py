@@ -98,7 +98,7 @@ def test_contrapro_takes_contexts_from_a_corpus_too(tmp_path):
     rows = [f"1999_7_42\t{english}\t{german}\n" for english, german in zip(ENGLISH, GERMAN, strict=True)]
     tsv = save(tmp_path / "corpus.tsv", "other\ta\tb\n" + "".join(rows))
     assert read_set(path, context_from=[tsv]) == by_folder
-    assert "document 1999_7_42.de was not found" in refused(path, context_from=[save(tmp_path / "x.tsv", "other\ta\tb\n")])
+    assert "1999_7_42.de was not found" in refused(path, context_from=[save(tmp_path / "x.tsv", "other\ta\tb\n")])
     assert "takes a folder, or a corpus" in refused(path, context_from=[tsv, tsv, tsv])
 
 
