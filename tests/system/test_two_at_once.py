@@ -11,16 +11,16 @@ from tests.system.test_resume import long_run, wait_until_training
 
 
 def test_a_second_training_is_refused_and_the_first_goes_on_undisturbed(tiny: Tiny, tmp_path):
-    first = start_docnmt(*tiny.arguments(tmp_path / "twice", *long_run(300), step="sentence"))
+    first = start_docnmt(*tiny.arguments(tmp_path / "twice", *long_run(60), step="sentence"))
     wait_until_training(first, tmp_path / "twice" / "sentence")
     first.send_signal(signal.SIGSTOP)  # it has all the time that the other needs
-    second = tiny.train(tmp_path / "twice", *long_run(300), step="sentence")
+    second = tiny.train(tmp_path / "twice", *long_run(60), step="sentence")
     first.send_signal(signal.SIGCONT)
     _, err = first.communicate(timeout=120)
     assert first.returncode == 0, err
     assert second.code == 2
     assert f"sentence: in use by process {first.pid} on " in second.err and "train" in second.err
-    assert tiny.train(tmp_path / "once", *long_run(300), step="sentence").code == 0
+    assert tiny.train(tmp_path / "once", *long_run(60), step="sentence").code == 0
     assert outcome(tmp_path / "twice", ("sentence",)) == outcome(tmp_path / "once", ("sentence",))
     updates = [line["update"] for line in metrics(tmp_path / "twice", "sentence", "train")]
     assert updates == sorted(set(updates))
@@ -28,12 +28,12 @@ def test_a_second_training_is_refused_and_the_first_goes_on_undisturbed(tiny: Ti
 
 
 def test_a_killed_training_is_taken_up_at_once(tiny: Tiny, tmp_path):
-    first = start_docnmt(*tiny.arguments(tmp_path, *long_run(300), step="sentence"))
+    first = start_docnmt(*tiny.arguments(tmp_path, *long_run(60), step="sentence"))
     wait_until_training(first, tmp_path / "sentence")
     first.kill()
     first.communicate()
     assert (tmp_path / "sentence.lock").read_text()
-    done = tiny.train(tmp_path, *long_run(300), step="sentence")
+    done = tiny.train(tmp_path, *long_run(60), step="sentence")
     assert done.code == 0, done.err
 
 
