@@ -4,10 +4,14 @@
     docnmt contrast SENTENCE probes.jsonl --translate --items sentence.items
     docnmt contrast DOCUMENT probes.jsonl --translate --shuffled --items document.items
     python benchmarks/probes.py sentence=sentence.items document=document.items [--plots DIR] [--examples 5]
+        [--languages fr-en]
 
 A system that was trained several times has several files, `document=one.items,two.items`: its accuracy is their mean,
 with the deviation behind it. Intervals and p are over documents (chapters), all trainings of a system together. A gain
 is over the first system: its own context, if it has one, to each use of the others.
+
+With --languages there is one table more: the same items by whether the last word of the two sentences before that tells
+a gender (`docnmt/evaluation/probe_words.toml`) tells the right one.
 """
 
 from __future__ import annotations
@@ -25,6 +29,7 @@ from rich.console import Console
 
 from docnmt.base.report import Column, Table
 from docnmt.evaluation.metrics import Mean
+from docnmt.evaluation.probe_words import FEMININE, MASCULINE, language, plain
 from docnmt.evaluation.significance import compare
 
 USES = {"with_context": "true", "shuffled_context": "shuffled", "no_context": "none", "sentence_model": "off"}
@@ -85,7 +90,42 @@ def groups(items: Sequence[dict[str, Any]]) -> dict[str, NDArray[np.bool_]]:
     return found
 
 
-def accuracy_table(systems: Sequence[System], measure: str) -> Table:
+def by_last_told(items: Sequence[dict[str, Any]], languages: str) -> dict[str, NDArray[np.bool_]]:
+    """Class by class, the items in which the context last tells the right gender, the other one, or none."""
+    source, target = map(language, languages.split("-"))
+
+    def told(text: str) -> str:
+        places = {
+            kind: max((match.end() for match in source.cues[kind].finditer(plain(text))), default=-1)
+            for kind in (MASCULINE, FEMININE)
+        }
+        last = max(places, key=places.__getitem__)
+        return last if places[last] >= 0 else ""
+
+    def kind(item: dict[str, Any]) -> str:
+        pairs = zip(_words(item["right"]), _words(item["wrong"][0]), strict=False)
+        right = next((gender for one, other in pairs if one != other and (gender := target.gender_of(one))), "")
+        if not right:
+            return ""  # its, it
+        before = next(filter(None, map(told, reversed(item["previous"][-2:]))), "")
+        return "none" if not before else "right" if before == right else "other"
+
+    kinds = np.array([kind(item) for item in items])
+    stems = np.array([item["phenomenon"].split(",")[0] for item in items])
+    told_last = {"right": "the right gender", "other": "the other one", "none": "none"}
+    return {
+        f"{stem}: {words}": (stems == stem) & (kinds == each)
+        for stem in sorted(set(stems))
+        for each, words in told_last.items()
+        if ((stems == stem) & (kinds == each)).any()
+    }
+
+
+def _words(text: str | list[str]) -> list[str]:
+    return [plain(word).strip(".,;:!?'\"()") for word in " ".join(_listed(text)).split()]
+
+
+def accuracy_table(systems: Sequence[System], measure: str, languages: str = "") -> Table:
     items = systems[0].items
     documents = np.unique([item["document"] for item in items], return_inverse=True)[1]
     uses = [(system, use) for system in systems for use in USES if use in items_of(system)]
@@ -93,9 +133,10 @@ def accuracy_table(systems: Sequence[System], measure: str) -> Table:
     columns += [
         Column(system.name if len(items_of(system)) == 1 else f"{system.name}, {USES[use]}") for system, use in uses
     ]
-    table = Table(f"Probes, {measure}, percent right", columns)
+    what = "by what the two sentences before tell last, " if languages else ""
+    table = Table(f"Probes, {what}{measure}, percent right", columns)
     first = systems[0].right(systems[0].main, measure)
-    for name, members in groups(items).items():
+    for name, members in (by_last_told(items, languages) if languages else groups(items)).items():
         cells = [name, f"{members.sum():,}"]
         for system, use in uses:
             right = system.right(use, measure)[members]
@@ -201,6 +242,7 @@ def main() -> None:
     parser.add_argument("systems", nargs="+", metavar="NAME=ITEMS[,ITEMS]")
     parser.add_argument("--plots", default="", metavar="DIR")
     parser.add_argument("--examples", type=int, default=0, metavar="N")
+    parser.add_argument("--languages", default="", metavar="SOURCE-TARGET")
     parser.add_argument("--markdown", default="", metavar="FILE")
     options = parser.parse_args()
     systems = [read_system(text) for text in options.systems]
@@ -211,6 +253,8 @@ def main() -> None:
         "generative" in items[0][s.main] for s in systems for items in s.trainings
     )
     tables = [accuracy_table(systems, measure) for measure in measures]
+    if options.languages:
+        tables.append(accuracy_table(systems, "contrastive", options.languages))
     for table in tables:
         table.print(Console(width=200))
     if options.markdown:

@@ -94,3 +94,23 @@ def test_plots_are_drawn(files):
     pytest.importorskip("matplotlib")
     probes.draw([probes.read_system(f"{name}={files / name}") for name in ("sentence", "document")], files)
     assert {path.name for path in files.glob("*.svg")} == {"probes-by-class.svg", "probes-by-distance.svg"}
+
+
+def test_items_are_told_apart_by_the_last_word_before_that_tells_a_gender():
+    def item(*previous, right="Her hat.", wrong="His hat."):
+        return {"phenomenon": "possessive, no cue", "previous": previous, "right": right, "wrong": [wrong]}
+
+    asked = [
+        item("Elle entra."),
+        item("Il entra, puis elle sortit.", "La pluie tombait."),  # the nearer one that tells
+        item("Elle entra, puis il sortit."),
+        item("Elle entra.", "La pluie tombait.", "Le vent aussi."),  # too far back
+        item("Elle entra.", right="Its colour.", wrong="His colour."),  # a thing
+        item("Madame entra.", right="Then his hat.", wrong="Then her hat."),
+    ]
+    found = probes.by_last_told(asked, "fr-en")
+    assert {name: members.nonzero()[0].tolist() for name, members in found.items()} == {
+        "possessive: the right gender": [0, 1],
+        "possessive: the other one": [2, 5],
+        "possessive: none": [3],
+    }
