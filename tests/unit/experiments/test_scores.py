@@ -200,8 +200,8 @@ def test_domains_are_columns_of_their_own(recipe):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda r, _: with_data(r, dev=()), "names no dev documents\n.*data.dev"),
-        (lambda r, _: with_data(r, test=()), "names no test documents\n.*data.test"),
+        (lambda r, _: with_data(r, dev=()), "has no dev documents\n.*data.dev"),
+        (lambda r, _: with_data(r, test=()), "has no test documents\n.*data.test"),
         (lambda r, _: with_data(r, test=r.data.test * 2), "'test'\n.*name of its own"),
         (lambda r, _: with_data(r, test=(r.data.test[0], replace(r.data.test[0], name="All"))), "'All'\n"),
         (lambda r, _: replace(r, evaluation=EvaluationConfig(domains=("Test=game",))), "'Test'\n"),
@@ -216,9 +216,9 @@ def test_domains_are_columns_of_their_own(recipe):
         ),
         (
             lambda r, at: with_data(r, test=(write_tsv(at / "alone.tsv", {"d": 3}),)),
-            "Test: this is a single document\n",
+            "Test: only one document, ",
         ),
-        (lambda r, at: with_data(r, dev=(write_tsv(at / "alone.tsv", {"d": 3}),)), "Dev: this is a single document\n"),
+        (lambda r, at: with_data(r, dev=(write_tsv(at / "alone.tsv", {"d": 3}),)), "Dev: only one document, "),
     ],
 )
 def test_what_would_stop_the_tables_after_training_is_found_before(recipe, tmp_path, change, message):
