@@ -9,7 +9,6 @@ import json
 import os
 import shlex
 import shutil
-import socket
 import sys
 import tempfile
 import time
@@ -23,7 +22,7 @@ from typing import IO, Any
 
 from docnmt.base.errors import DocnmtError
 
-HOST = socket.gethostname().partition(".")[0]
+HOST = os.uname().nodename.partition(".")[0]
 
 
 # ---- complete or absent ----
