@@ -245,6 +245,8 @@ def main() -> None:
     parser.add_argument("--languages", default="", metavar="SOURCE-TARGET")
     parser.add_argument("--markdown", default="", metavar="FILE")
     options = parser.parse_args()
+    if options.languages and not all(language(code).cues for code in options.languages.split("-")):
+        parser.error(f"--languages {options.languages}: there are no words that tell a gender in one of them")
     systems = [read_system(text) for text in options.systems]
     for system in systems:
         if any(asked(items) != asked(systems[0].items) for items in system.trainings):
