@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Callable
 
 from tests.office_files import docx, odt, zipped
@@ -35,6 +36,21 @@ def epub(body: str) -> bytes:
     return zipped({**names, "a.xhtml": _page(body)})
 
 
+def _book(body: str) -> Make:
+    """Of many pages, each with this body."""
+
+    def make(size: int) -> bytes:
+        numbers = range(max(1, size // len(body)))
+        items = "".join(f'<item id="a{n}" href="a{n}.xhtml" media-type="application/xhtml+xml"/>' for n in numbers)
+        spine = "".join(f'<itemref idref="a{n}"/>' for n in numbers)
+        opf = _OPF[: _OPF.index("<manifest>")] + f"<manifest>{items}</manifest><spine>{spine}</spine></package>"
+        names = {"mimetype": "application/epub+zip", "META-INF/container.xml": _CONTAINER, "c.opf": opf}
+        cover = random.Random(1).randbytes(size // 100)  # a picture, so that it shrinks no more than books do
+        return zipped({**names, "cover.jpg": cover, **{f"a{n}.xhtml": _page(body) for n in numbers}})
+
+    return make
+
+
 def _wrapped(kind: str, body: str) -> bytes:
     """A file of a kind around what its body is made of."""
     if kind in ("docx", "odt", "epub"):
@@ -65,6 +81,8 @@ def _nested(kind: str, opening: str, closing: str, inside: str = "mot", deepest:
 
 _RUN = '<w:r><w:t xml:space="preserve">{}</w:t></w:r>'
 _TIMES = "00:00:01,000 --> 00:00:02,000"
+_DENSE = "Le juge dort sur un banc de bois vert devant la porte."  # about as short as many sentences may be
+_WIDE = "Le juge dort sur un banc de bois 😀 devant la porte."  # each character takes four bytes of memory
 
 # By suffix: about four sentences a paragraph, one of them set off where a kind can do that.
 ORDINARY: dict[str, Make] = {
@@ -105,9 +123,14 @@ HOSTILE: dict[str, dict[str, Make]] = {
         "braces": _of("txt", "{a,plural,"),
         "angles": _of("txt", "<a"),
         "addresses": _of("txt", "a.b@c."),
+        "dense": _of("txt", f"{_DENSE}\n\n"),
+        "emoji": _of("txt", f"{_WIDE} {_WIDE} {_WIDE} {_WIDE}\n\n"),
         "long words": _of("txt", "ab" * 300 + " "),
     },
     "md": {
+        "dense": _of("md", f"- {_DENSE}\n"),
+        "dense marks": _of("md", f"{f'**{_DENSE} {_DENSE}** ' * 50}\n\n"),
+        "emoji": _of("md", f"- {_WIDE}\n"),
         "items": _nested("md", "- ", ""),
         "quotes": _nested("md", "> ", ""),
         "numbers": _nested("md", "1. ", ""),
@@ -152,6 +175,13 @@ HOSTILE: dict[str, dict[str, Make]] = {
         "front matter": _of("md", "a: b\n", "---\n"),
     },
     "html": {
+        "dense": _of("html", f"<p>{_DENSE}</p>\n"),
+        "dense marks": _of("html", f"<p>{f'<b>{_DENSE} {_DENSE}</b> ' * 50}</p>"),
+        "emoji": _of("html", f"<p>{_WIDE}</p>\n"),
+        "empty": _of("html", "<i></i><p></p>"),
+        "names": _of("html", "<x§>"),
+        "closing names": _of("html", "</x§>"),
+        "attribute names": _of("html", " a§=b", "<p", ">a</p>"),
         "tags": _of("html", "<b>"),
         "pairs": _of("html", "<b>a</b>"),
         "nested": _nested("html", "<b>", "</b>"),
@@ -179,6 +209,7 @@ HOSTILE: dict[str, dict[str, Make]] = {
         "nested": _nested("epub", "<b>", "</b>"),
         "paragraphs": _of("epub", "<p>a</p>"),
         "links": _nested("epub", "<a>a", "</a>"),
+        "pages": _book("<p>a</p>" * 4_000),
     },
     "docx": {
         "paragraphs": _of("docx", f"<w:p>{_RUN.format('a')}</w:p>"),
@@ -198,6 +229,9 @@ HOSTILE: dict[str, dict[str, Make]] = {
             "<w:p>",
             f"{_RUN.format('a')}</w:p>",
         ),
+        "names": _of("docx", "<x§/>", "<w:p>", "</w:p>"),
+        "attribute names": _of("docx", ' a§="b"', "<w:p", "/>"),
+        "sections": _of("docx", "\n", "<w:p><w:r><w:t><![CDATA[a", "]]></w:t></w:r></w:p>"),
         "letters": _of("docx", "<w:t>a</w:t>", "<w:p><w:r>", "</w:r></w:p>"),
         "entities": _of("docx", "&amp;", "<w:p><w:r><w:t>", "</w:t></w:r></w:p>"),
         "boxes": _of(
@@ -221,6 +255,7 @@ HOSTILE: dict[str, dict[str, Make]] = {
         "line ends": _of("xliff", "\n", '<trans-unit id="1"><source>a', "b</source></trans-unit>"),
     },
     "po": {
+        "emoji": _of("po", f'msgid "{_WIDE} §"\nmsgstr ""\n'),
         "messages": _of("po", 'msgid "a§"\nmsgstr ""\n'),
         "strings": _of("po", '"a"\n', 'msgid ""\n', 'msgstr ""\n'),
         "comments": _of("po", "#\n"),
@@ -234,6 +269,10 @@ HOSTILE: dict[str, dict[str, Make]] = {
         "wraps": _of("po", "lorem ipsum dolor sit amet lorem ipsum dolor\\n", 'msgid "', 'a"\nmsgstr ""\n'),
     },
     "json": {
+        "dense": _of("json", f'"{_DENSE}",'),
+        "emoji": _of("json", f'"{_WIDE}",'),
+        "keys of numbers": _of("json", '"k§":1,', "{", '"z":0},'),
+        "fractions": _of("json", "1.5,"),
         "strings": _of("json", '"a",'),
         "objects": _of("json", '{"a":"b"},'),
         "empty": _of("json", "[],"),
@@ -248,6 +287,7 @@ HOSTILE: dict[str, dict[str, Make]] = {
         "tags": _of("json", "<b>", '"a', '",'),
     },
     "srt": {
+        "emoji": _of("srt", f"1\n{_TIMES}\n{_WIDE}\n\n"),
         "cues": _of("srt", f"1\n{_TIMES}\na\n\n"),
         "empty": _of("srt", f"{_TIMES}\n\n"),
         "lines": _of("srt", "a\n", f"1\n{_TIMES}\n"),

@@ -9,7 +9,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Protocol
 
@@ -39,10 +39,11 @@ def in_blocks(
 ) -> Iterator[Excerpt]:
     """A file in blocks, so that little is lost if a long one is stopped; `previous` are sentences before it."""
     context = translator.rule(options.context).spec
-    document = Excerpt((*previous, *file.texts), {}, -len(previous), file.name)
     for block in file.blocks():
-        seen = context if block.start else replace(context, previous=len(previous))
-        yield document.part({place: file.sentences[place] for place in block}, seen)
+        first = max(block.start - (context.previous if block.start else len(previous)), -len(previous))
+        seen = range(first, min(block.stop + context.following, len(file)))
+        texts = [previous[place] if place < 0 else file.sentences[place].text for place in seen]
+        yield Excerpt(texts, {place: file.sentences[place] for place in block}, first, file.name)
 
 
 def translate_bytes(

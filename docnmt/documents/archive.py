@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from itertools import islice
 
 from docnmt.base.errors import DocnmtError
-from docnmt.documents.segment import MAX_TEXT, Segment, SplicedFile
+from docnmt.documents.segment import MAX_TEXT, Room, Segment, SplicedFile
 
 MAX_ENTRIES = 20_000
 MAX_UNPACKED = 1 << 29
@@ -46,6 +46,7 @@ class Archive(Mapping[str, bytes]):
     def __init__(self, data: bytes, name: str):
         self._data, self._name = data, name
         self.unpacked = 0  # bytes, so far
+        self.room = Room(name)  # for the pieces of all its files together
         # Counted before zipfile reads the directory: a long one takes time and memory by itself.
         if data.count(_ENTRY) > MAX_ENTRIES:
             raise DocnmtError(

@@ -12,10 +12,10 @@ from itertools import groupby
 from docnmt.base.errors import DocnmtError
 from docnmt.documents.archive import Archive, PackageText
 from docnmt.documents.inline import Passage, Piece, has_letters, trim
+from docnmt.documents.outline import Outline
 from docnmt.documents.segment import Change, FileText, Place, Segment
 from docnmt.documents.xml import (
     Element,
-    Outline,
     Part,
     Text,
     XmlBytes,
@@ -365,11 +365,10 @@ def read(data: bytes, name: str, languages: tuple[str, str]) -> FileText:
         for part in sorted(part for part, kind in types.items() if kind.endswith(wanted)):
             xml = XmlBytes(files[part], f"{name} ({part})")
             if wanted == _TITLE:
-                parts[part] = xml_file(xml, {"dc:title"}, partial(_title, xml), outline)
+                parts[part] = xml_file(xml, {"dc:title"}, partial(_title, xml), outline, files.room)
             else:
-                parts[part] = xml_file(
-                    xml, {"w:p", "wp:docPr"}, _Part(xml, code, headings, _ROLES.get(wanted, "")).places, outline
-                )
+                reader = _Part(xml, code, headings, _ROLES.get(wanted, ""))
+                parts[part] = xml_file(xml, {"w:p", "wp:docPr"}, reader.places, outline, files.room)
     return PackageText(data, parts)
 
 
@@ -380,7 +379,7 @@ def _title(xml: XmlBytes, title: Element) -> Iterator[Place[bytes]]:
 def _types(files: Mapping[str, bytes], name: str) -> dict[str, str]:
     """What each file in the archive is."""
     xml = XmlBytes(files.get(_TYPES, b"<none/>"), f"{name} ({_TYPES})")
-    overrides = [element.attributes for element in xml.elements({"types:Override"}, _NAMESPACES)]
+    overrides = (element.attributes for element in xml.elements({"types:Override"}, _NAMESPACES))
     types = {found.get("PartName", "").removeprefix("/"): found.get("ContentType", "") for found in overrides}
     return {part: kind for part, kind in types.items() if part in files}
 

@@ -10,10 +10,10 @@ from itertools import islice, pairwise
 from urllib.parse import unquote
 
 from docnmt.base.errors import DocnmtError
-from docnmt.documents.archive import Archive, PackageText
+from docnmt.documents.archive import MAX_ENTRIES, Archive, PackageText
 from docnmt.documents.html import Page, Reader, read_page
-from docnmt.documents.html_tokens import Token, Tokens, attributes, names, tokens
-from docnmt.documents.segment import Change, Place, SplicedFile
+from docnmt.documents.html_tokens import Token, attributes, names, tokens
+from docnmt.documents.segment import Change, Place, Room, SplicedFile
 
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
@@ -21,6 +21,7 @@ _ENCRYPTION = "META-INF/encryption.xml"
 _OBFUSCATIONS = names("http://www.idpf.org/2008/embedding http://ns.adobe.com/pdf/enc#RC")
 _PAGES = names("application/xhtml+xml text/html text/x-oeb1-document")
 _NCX = "application/x-dtbncx+xml"
+_ATTRIBUTES = names("algorithm full-path id href media-type properties idref")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ def read(data: bytes, name: str, languages: tuple[str, str]) -> PackageText:
         raise DocnmtError(f"{name}: not an EPUB book: {_CONTAINER} is missing\n  Give the file the right extension.")
     _refuse_encrypted(files, name)
     package = _package_path(files, name)
-    opened = _List(files[package], f"{name}: {package}")
+    opened = _List(files[package], f"{name}: {package}", files.room)
     items, spine = _listed(opened, package)
     parts = {package: opened.texts(("dc:title",), languages, language="dc:language")}
     contents = [item for item in items if "nav" in item.properties or item.kind == _NCX]
@@ -50,25 +51,28 @@ def read(data: bytes, name: str, languages: tuple[str, str]) -> PackageText:
             raise DocnmtError(f"{name}: {problem}\n  Open the book in an EPUB editor and save it again.")
         place = f"{name}: {item.path}"
         if item.kind == _NCX:
-            parts[item.path] = _List(files[item.path], place).texts(("text", "ncx:text"), languages)
+            parts[item.path] = _List(files[item.path], place, files.room).texts(("text", "ncx:text"), languages)
         elif item.kind in _PAGES:
-            parts[item.path] = read_page(files[item.path], place, languages, xml=True)
+            parts[item.path] = read_page(files[item.path], place, languages, xml=True, room=files.room)
     return PackageText(data, parts, main=package)
 
 
 class _List(Page):
     """One of the book's lists, as tags and texts: in real books they are not always well-formed XML."""
 
-    def __init__(self, data: bytes, name: str):
+    def __init__(self, data: bytes, name: str, room: Room | None = None):
         super().__init__(data, name, xml=True)
-        self._tokens = Tokens(tokens(self.text, name, xml=True))
+        self._room = room
+
+    def _tokens(self) -> Iterator[Token]:
+        return tokens(self.text, self.name, xml=True)
 
     def tags(self, *wanted: str) -> Iterator[tuple[str, dict[str, str]]]:
         """The opening tags of these names, without their prefixes, and their attributes."""
-        for token in self._tokens:
+        for token in self._tokens():
             name = token.name.rpartition(":")[2]
             if token.kind == "open" and name in wanted:
-                found = attributes(self.text, token)
+                found = attributes(self.text, token, _ATTRIBUTES)
                 yield name, {key: html.unescape(attribute.value) for key, attribute in found.items()}
 
     def texts(self, wanted: Sequence[str], languages: tuple[str, str], language: str = "") -> SplicedFile[str]:
@@ -82,10 +86,10 @@ class _List(Page):
                 if languages[1]:
                     yield Change(content.start, content.end, (languages[1],))
 
-        return self.file(places)
+        return self.file(places, self._room)
 
     def _contents(self, wanted: Sequence[str]) -> Iterator[Token]:
-        for token, content in pairwise(self._tokens):
+        for token, content in pairwise(self._tokens()):
             if token.kind == "open" and token.name in wanted and content.kind == "text":
                 yield content
 
@@ -115,6 +119,9 @@ def _listed(package: _List, path: str) -> tuple[list[_Item], list[_Item]]:
     items: dict[str, _Item] = {}
     order: list[str] = []
     for tag, found in package.tags("item", "itemref"):
+        if max(len(items), len(order)) == MAX_ENTRIES:
+            problem = f"it lists more than {MAX_ENTRIES:,} files"
+            raise DocnmtError(f"{package.name}: {problem}\n  Books never have this many.")
         if tag == "itemref":
             order.append(found.get("idref", ""))
         elif "id" in found and "href" in found:

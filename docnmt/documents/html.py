@@ -22,8 +22,8 @@ from docnmt.documents.html_tokens import (
     tokens,
 )
 from docnmt.documents.inline import TEMPLATE, Passage, Piece, collapsed, is_readable, passage_of, plain
-from docnmt.documents.segment import MAX_IN_PARAGRAPH, Change, Place, Segment, Span, SplicedFile
-from docnmt.documents.xml import Outline
+from docnmt.documents.outline import Outline
+from docnmt.documents.segment import MAX_IN_PARAGRAPH, Change, Place, Room, Segment, Span, SplicedFile
 from docnmt.text.scripts import primary
 
 LEFT_ALONE = names(
@@ -31,6 +31,7 @@ LEFT_ALONE = names(
 )
 _WIDE = names("img input code kbd samp var svg math object video audio canvas meter progress embed")
 _READ_ATTRIBUTES = ("title", "alt", "placeholder", "aria-label", "aria-description")
+_ATTRIBUTES = names("translate class lang xml:lang name property content label type value") | {*_READ_ATTRIBUTES}
 _READ_METAS = names("description og:title og:description twitter:title twitter:description")
 _REFERENCE = re.compile(r"&(?:#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[A-Za-z][A-Za-z0-9]{1,31};?)")
 _HARD_SPACE = re.compile(r"&(?:nbsp|#160|#[xX][aA]0);")
@@ -48,8 +49,10 @@ class Page:
         self._byte_order_mark, self.text, self.encoding = decode(data, name)
         self.xml = xml or self.text.lstrip().startswith("<?xml")
 
-    def file(self, places: Callable[[], Iterable[Place[str] | Change[str]]]) -> SplicedFile[str]:
-        return SplicedFile(self._data, self.text, self.name, places, self._encoded)
+    def file(
+        self, places: Callable[[], Iterable[Place[str] | Change[str]]], room: Room | None = None
+    ) -> SplicedFile[str]:
+        return SplicedFile(self._data, self.text, self.name, places, self._encoded, room)
 
     def _encoded(self, text: str) -> bytes:
         new = self._byte_order_mark + text.encode(self.encoding, "surrogateescape")
@@ -61,9 +64,11 @@ def read(data: bytes, name: str, languages: tuple[str, str]) -> SplicedFile[str]
     return read_page(data, name, languages, xml=PurePath(name).suffix.lower() == ".xhtml")
 
 
-def read_page(data: bytes, name: str, languages: tuple[str, str], xml: bool) -> SplicedFile[str]:
+def read_page(
+    data: bytes, name: str, languages: tuple[str, str], xml: bool, room: Room | None = None
+) -> SplicedFile[str]:
     page = Page(data, name, xml)
-    return page.file(lambda: Reader(page.text, name, page.xml, page.encoding, languages).read(0, len(page.text)))
+    return page.file(lambda: Reader(page.text, name, page.xml, page.encoding, languages).read(0, len(page.text)), room)
 
 
 def places_in(text: str, name: str, start: int, end: int) -> Iterator[Place[str]]:
@@ -93,23 +98,25 @@ class Reader:
     def read(self, start: int, end: int) -> Iterator[Place[str] | Change[str]]:
         if hard_space := _HARD_SPACE.search(self._text, start, end):
             self._hard_space = hard_space[0]
-        found = Tokens(tokens(self._text, self._name, self._xml, start, end), start)
-        ends, partners = match(found, self._xml)
+        # Read twice, as what a tag means depends on where its element ends.
+        ends, partners = match(tokens(self._text, self._name, self._xml, start, end), self._name, self._xml)
+        found = Tokens(tokens(self._text, self._name, self._xml, start, end))
         number = 0
-        while number < len(found):
-            token = found[number]
+        for token in found:
             following = number + 1
             self._count()
             if token.kind in ("text", "cdata"):
                 self._read_text(token)
             elif token.kind == "open":
-                read = attributes(self._text, token)
+                read = attributes(self._text, token, _ATTRIBUTES)
                 if token.name in LEFT_ALONE or _says_no(read):
                     following = ends[number]
-                    yield from self._leave_alone(token, found[following - 1].end, read)
-                elif token.name in ("sup", "sub", "a") and self._is_note(found, number, partners[number]):
+                    last = found.skip_to(token, following - number - 1)
+                    yield from self._leave_alone(token, last.end, read)
+                elif token.name in ("sup", "sub", "a") and self._is_note(token, found, partners[number] - number):
                     following = ends[number]
-                    self._pieces.append(Piece(token.start, found[following - 1].end, wide=True))
+                    last = found.skip_to(token, following - number - 1)
+                    self._pieces.append(Piece(token.start, last.end, wide=True))
                 else:
                     yield from self._read_tag(token, read, number + 1 if partners[number] else 0)
             elif token.name in BLOCKS:
@@ -158,13 +165,14 @@ class Reader:
             self._later += places
             self._pieces.append(Piece(token.start, end, wide=token.name not in ("rt", "rp")))
 
-    def _is_note(self, found: Tokens, first: int, last: int) -> bool:
-        """Whether this is the number of a note, or a number in super- or subscript: no words."""
-        inside = [found[number] for number in range(first, last + 1)] if 1 < last - first < 12 else []
+    def _is_note(self, tag: Token, found: Tokens, count: int) -> bool:
+        """Whether this is the number of a note, or a number in super- or subscript: no words. The element has so many
+        tokens after its tag."""
+        inside = found.next(count) if 1 < count < 12 else []
         if not inside or any(token.name in BLOCKS for token in inside):
             return False
         text = "".join(self._text[token.start : token.end] for token in inside if token.kind == "text").strip()
-        if inside[0].name == "a":
+        if tag.name == "a":
             return text.startswith("[") and text.endswith("]") and bool(_NOTE.fullmatch(text))
         return bool(_NOTE.fullmatch(html.unescape(text)))
 

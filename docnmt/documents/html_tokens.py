@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import codecs
 import re
-import sys
 from array import array
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections import defaultdict, deque
+from collections.abc import Container, Iterable, Iterator
 from functools import partial
+from itertools import chain, islice
 from typing import NamedTuple
 
 from docnmt.base.errors import DocnmtError
+from docnmt.documents.segment import MAX_NAMES
 
 # ---- tags and texts ----
 
@@ -65,29 +66,25 @@ class Token(NamedTuple):
     empty: bool = False  # <x/>
 
 
-_KINDS = ("text", "cdata", "open", "close", "raw", "other")
+class Tokens(Iterator[Token]):
+    """Tokens one after the other, of which the next can be seen before. They are not held: there may be one for every
+    three bytes."""
 
+    def __init__(self, found: Iterator[Token]):
+        self._found = found
+        self._seen: deque[Token] = deque()
 
-class Tokens:
-    """The tokens of a page, in little memory: there may be one for every three bytes."""
+    def __next__(self) -> Token:
+        return self._seen.popleft() if self._seen else next(self._found)
 
-    def __init__(self, found: Iterable[Token], start: int = 0):
-        self._kinds, self._ends, self._names = bytearray(), array("q", [start]), list[str]()
-        for token in found:
-            self._kinds.append(_KINDS.index(token.kind) | token.empty << 7)
-            self._ends.append(token.end)
-            self._names.append(sys.intern(token.name))
+    def next(self, count: int) -> list[Token]:
+        """The next ones, which are still to come."""
+        self._seen.extend(islice(self._found, max(0, count - len(self._seen))))
+        return list(islice(self._seen, count))
 
-    def __len__(self) -> int:
-        return len(self._kinds)
-
-    def __getitem__(self, number: int) -> Token:
-        kind = self._kinds[number]
-        start, end = self._ends[number], self._ends[number + 1]  # there is no gap between two
-        return Token(_KINDS[kind & 0x7F], start, end, self._names[number], kind > 0x7F)
-
-    def __iter__(self) -> Iterator[Token]:
-        return map(self.__getitem__, range(len(self)))
+    def skip_to(self, last: Token, count: int) -> Token:
+        """Leaves out as many; returns the last of them, `last` if there are none."""
+        return deque(chain((last,), islice(self, count)), maxlen=1).pop()
 
 
 class Attribute(NamedTuple):
@@ -135,12 +132,14 @@ def line_of(text: str, position: int) -> int:
     return text.count("\n", 0, position) + 1
 
 
-def attributes(text: str, tag: Token) -> dict[str, Attribute]:
-    """The attributes of a tag by their names in lower case; the first of two with the same name counts."""
+def attributes(text: str, tag: Token, wanted: Container[str]) -> dict[str, Attribute]:
+    """The wanted attributes of a tag by their names in lower case; the first of two with the same name counts."""
     found: dict[str, Attribute] = {}
     name = _TAG_NAME.match(text, tag.start)
     assert name
     for part in _ATTRIBUTE.finditer(text, name.end(), tag.end - 1):
+        if part[1].lower() not in wanted:
+            continue
         raw = part[2] or ""
         quote = raw[0] if raw[:1] in ('"', "'") else ""
         start, end = part.span(2) if part[2] else (part.end(), part.end())
@@ -259,15 +258,18 @@ class _Open:
     """The open elements. Every query takes constant time, however deep they are nested; and as numbers
     in arrays they take little memory."""
 
-    def __init__(self, ends: array[int]) -> None:
-        self._ends = ends
+    def __init__(self, ends: array[int], page: str) -> None:
+        self._ends, self._page = ends, page
         self._names: list[str] = []
-        self._tokens = array("q")  # that opened them
-        self._depths: dict[str, array[int]] = defaultdict(partial(array, "q"))  # of a name, the innermost last
-        self._blocks = array("q")
+        self._tokens = array("I")  # that opened them
+        self._depths: dict[str, array[int]] = defaultdict(partial(array, "I"))  # of a name, the innermost last
+        self._blocks = array("I")
 
     def add(self, name: str, token: int) -> None:
         self._depths[name].append(len(self._names))
+        if len(self._depths) > MAX_NAMES:
+            problem = f"its elements have more than {MAX_NAMES:,} names"
+            raise DocnmtError(f"{self._page}: {problem}\n  No page needs that many, so it is not read.")
         if name in BLOCKS:
             self._blocks.append(len(self._names))
         self._names.append(name)
@@ -275,7 +277,7 @@ class _Open:
 
     def depth(self, *names: str) -> int:
         """The depth of the innermost open element with one of these names; -1 if there is none."""
-        return max((depths[-1] for name in names if (depths := self._depths[name])), default=-1)
+        return max((depths[-1] for name in names if (depths := self._depths.get(name))), default=-1)
 
     def below_block(self, depth: int) -> bool:
         return bool(self._blocks) and self._blocks[-1] > depth
@@ -296,29 +298,31 @@ class _Open:
             self.end(0, at)
 
 
-def match(tokens: Tokens, xml: bool) -> tuple[array[int], array[int]]:
+def match(tokens: Iterable[Token], name: str, xml: bool) -> tuple[array[int], array[int]]:
     """Two arrays by the number of a tag. The first has, for an opening tag, the number of the token after its element.
     The second has a tag's partner: for an opening one the number of the closing one, for a closing one that of the
     opening one plus 1; 0 for a tag without a partner."""
-    ends, partners = (array("q", bytes(8 * len(tokens))) for _ in range(2))
-    elements = _Open(ends)
+    ends, partners = array("I"), array("I")
+    elements = _Open(ends, name)
     for number, token in enumerate(tokens):
-        name = token.name
+        ends.append(0)
+        partners.append(0)
+        tag = token.name
         if token.kind == "open":
             if not xml:
-                _end_implied(elements, name, number)
-            if (xml and token.empty) or name in VOID or (token.empty and _is_foreign(elements, name)):
+                _end_implied(elements, tag, number)
+            if (xml and token.empty) or tag in VOID or (token.empty and _is_foreign(elements, tag)):
                 ends[number] = number + 1
             else:
-                elements.add(name, number)
+                elements.add(tag, number)
         elif token.kind == "close":
-            depth = elements.depth(name)
+            depth = elements.depth(tag)
             # An inline closing tag does not end the block that it is in.
-            if depth >= 0 and (name in BLOCKS or not elements.below_block(depth)):
+            if depth >= 0 and (tag in BLOCKS or not elements.below_block(depth)):
                 opening = elements.end(depth, number)
                 ends[opening] = number + 1
                 partners[opening], partners[number] = number, opening + 1
-    elements.end_all(len(tokens))
+    elements.end_all(len(ends))
     return ends, partners
 
 

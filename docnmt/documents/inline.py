@@ -7,6 +7,7 @@ is. Places are characters or bytes: nothing here depends on which.
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -135,19 +136,18 @@ class Passage:
         self._stands_for_space: set[str] = set()  # the marks that read as a space in the text
         self._loose: set[int] = set()
         pairs = partners(pieces)
-        marks: list[Mark] = []
-        parts: list[str] = []
+        marks, parts = list[Mark](), list[str]()
         length, last, gap, beside = 0, "", -1, False
         for number, piece in enumerate(pieces):
             if piece.text is None:
-                other = pairs.get(number)
-                pair = 0 if other is None else min(number, other) + 1
+                pair = min(number, pairs[number]) + 1 if number in pairs else 0
                 if pair and piece.loose:
                     self._loose.add(pair)
                 if piece.breaks and length and not (beside and last == " "):
                     parts.append(" ")
                     length, last, beside = length + 1, " ", True
-                marks.append(Mark(length, str(number), pair, bool(pair) and number + 1 != pair))
+                # Interned: other paragraphs have the same codes.
+                marks.append(Mark(length, sys.intern(str(number)), pair, bool(pair) and number + 1 != pair))
                 gap = number if piece.gap and gap < 0 else gap
                 beside = beside and not (piece.wide or piece.gap)
                 continue
@@ -167,10 +167,10 @@ class Passage:
         whole = "".join(parts)
         text = whole.rstrip()
         self._trail = whole[len(text) :]
-        held = tuple(replace(mark, at=min(mark.at, len(text))) for mark in marks)
+        held = tuple(mark if mark.at <= len(text) else replace(mark, at=len(text)) for mark in marks)
         self.segment = Segment(text, held, translate)
         # The marks that are visible like words but did not touch any, and where they were.
-        seen = [m for m in held if not m.pair and self._piece(m).wide and not self._piece(m).gap]
+        seen = (m for m in held if not m.pair and self._piece(m).wide and not self._piece(m).gap)
         self._free = {mark.code: mark.at for mark in seen if not _touches(text, mark.at)}
 
     def in_role(self, role: str) -> Passage:

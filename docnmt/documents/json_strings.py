@@ -22,7 +22,7 @@ from docnmt.text.scripts import primary
 _TOKEN = re.compile(r'\s*(?:("(?:[^"\\]|\\.)*+")|([\[\]{},:])|[^\s"\[\]{},:]+)')
 _CHOICE = re.compile(r"\{\s*[\w.-]+\s*,\s*(?:plural|selectordinal|select)\s*,")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_FEW, _BYTES = 50_000, 16  # objects and arrays that any file may have; beyond that, one for this many bytes
+_FEW, _BYTES = 50_000, 24  # objects, arrays and keys that any file may have; beyond that, one for this many bytes
 _TEXT_KEYS = {"message", "defaultMessage"}
 _ENTRY_KEYS = _TEXT_KEYS | {"description", "placeholders", "id", "hash", "meaning", "context", "comment"}
 
@@ -35,13 +35,13 @@ def read(data: bytes, name: str, languages: tuple[str, str]) -> SplicedFile[str]
 
 def _parsed(text: str, name: str) -> Any:
     most = _FEW + len(text) // _BYTES
-    if text.count("{") + text.count("[") > most:  # perhaps in strings
-        brackets = sum(token[2] in ("{", "[") for token in _TOKEN.finditer(text))
-        if brackets > most:
-            problem = "objects are nested too deeply, or there is little but brackets"
-            raise DocnmtError(f"{name}: {problem}\n  Only JSON files of a program's texts can be translated.")
+    many = sum(map(text.count, "{[:")) > most  # perhaps in strings
+    if many and sum(token[2] in ("{", "[", ":") for token in _TOKEN.finditer(text)) > most:
+        problem = "objects are nested too deeply, or there is little but brackets and keys"
+        raise DocnmtError(f"{name}: {problem}\n  Only JSON files of a program's texts can be translated.")
     try:
-        return json.loads(text, parse_int=lambda digits: None)  # numbers are not used, and long ones take long to parse
+        # Numbers are not used, and long ones take long to parse.
+        return json.loads(text, parse_int=lambda digits: None, parse_float=lambda digits: None)
     except json.JSONDecodeError as error:
         raise DocnmtError(
             f"{name}, line {error.lineno}: not valid JSON: {error.msg}\n"

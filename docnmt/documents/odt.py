@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 
 from docnmt.base.errors import DocnmtError
 from docnmt.documents.archive import Archive, PackageText
+from docnmt.documents.outline import Outline
 from docnmt.documents.segment import FileText, Place
-from docnmt.documents.xml import Element, Inline, Outline, XmlBytes, pieces_of, text_places, xml_file
+from docnmt.documents.xml import Element, Inline, XmlBytes, pieces_of, text_places, xml_file
 
 _OASIS = "urn:oasis:names:tc:opendocument:xmlns:"
 _NAMESPACES = {
@@ -46,7 +47,7 @@ def read(data: bytes, name: str, languages: tuple[str, str]) -> FileText:
         if part in files:
             reader = _Part(XmlBytes(files[part], f"{name} ({part})"), common)
             outline = Outline(_NAMESPACES, _AROUND.__contains__, reader.is_unseen)
-            parts[part] = xml_file(reader.xml, _WITH_TEXT | _STYLE, reader.places, outline)
+            parts[part] = xml_file(reader.xml, _WITH_TEXT | _STYLE, reader.places, outline, files.room)
     return PackageText(data, parts)
 
 

@@ -158,12 +158,15 @@ class SplicedFile(Generic[AnyStr]):
         name: str,
         places: Callable[[], Iterable[Place[AnyStr] | Change[AnyStr]]],
         finish: Callable[[AnyStr], bytes],
+        room: Room | None = None,
     ):
+        """`room`: of the archive that the file is a part of."""
         self._data = data
         self._content: AnyStr = content
         self._places: Callable[[], Iterable[Place[AnyStr] | Change[AnyStr]]] = places
         self._finish: Callable[[AnyStr], bytes] = finish
-        room = Room(len(data), name)
+        room = room or Room(name)
+        room.grow(len(data))
         try:
             self.segments: Sequence[Segment] = [
                 room.add(segment) for place in places() if isinstance(place, Place) for segment in place.segments
@@ -192,12 +195,14 @@ class SplicedFile(Generic[AnyStr]):
 
 # ---- limits ----
 
-# Each piece of a file takes a few hundred bytes of memory, however short it is. So their number is limited by the size
-# of the file: reading then takes at most 12 times that, and 64 MB (benchmarks/reading.py).
+# Each piece of a file takes a few hundred bytes of memory, however short it is, and each character up to four in a text
+# with an emoji. So their number is limited by the size of the file: reading then takes at most 12 bytes for each of its
+# bytes, and 64 MB (benchmarks/reading.py).
 MAX_TEXT = 1 << 26  # bytes of text, without pictures: twenty long novels
 MAX_PARAGRAPH = 1_000_000  # characters
 MAX_IN_PARAGRAPH = 50_000  # marks, or elements of XML
-_ANYWAY, _BYTES = 50_000, 24  # pieces that any file may have; beyond that, one for this many bytes
+MAX_NAMES = 10_000  # of elements and attributes in a file
+_ANYWAY, _BYTES = 50_000, 56  # pieces that any file may have; beyond that, one for this many bytes
 
 
 class TooManyMarks(Exception):
@@ -205,10 +210,13 @@ class TooManyMarks(Exception):
 
 
 class Room:
-    """Counts the pieces of a file while it is read."""
+    """Counts the pieces of a file, or of all parts of an archive, while they are read."""
 
-    def __init__(self, size: int, name: str):
-        self._left, self._name = _ANYWAY + size // _BYTES, name
+    def __init__(self, name: str):
+        self._left, self._name = _ANYWAY, name
+
+    def grow(self, size: int) -> None:
+        self._left += size // _BYTES
 
     def take(self, pieces: int = 1) -> None:
         self._left -= pieces

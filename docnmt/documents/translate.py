@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import stat
 from array import array
+from bisect import bisect_right
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +19,7 @@ from docnmt.base.errors import DocnmtError
 from docnmt.documents.encodings import recoded
 from docnmt.documents.marks import Links, project
 from docnmt.documents.placeholders import counts, find, in_order, put_back, take_out, without
-from docnmt.documents.segment import FileText, Mark, Room, Segment, read_document
+from docnmt.documents.segment import FileText, Mark, Room, Segment, Span, read_document
 from docnmt.text.scripts import UNSPACED_LANGUAGES, primary
 from docnmt.text.sentences import split
 
@@ -110,6 +111,40 @@ def place_marks(
     return done
 
 
+class Sentences(Sequence[Sentence]):
+    """The sentences of a file, each made when it is asked for: held as objects, they would take more memory than the
+    file's text."""
+
+    def __init__(self, segments: Sequence[Segment], language: str, name: str):
+        self._segments = segments
+        self._first = array("q", [0])  # for each segment, the number of its first sentence
+        self._bounds = array("q")  # of each sentence, in the text of its segment
+        self._latest = -1, list[Sentence]()  # a segment and its sentences
+        room = Room(name)
+        room.grow(sum(len(segment.text) for segment in segments))
+        for segment in segments:
+            found = _bounds(segment.text, language)
+            room.take(max(0, len(found) - 1))  # the first was counted with its segment
+            for bounds in found:
+                self._bounds.extend(bounds)
+            self._first.append(len(self))
+
+    def __len__(self) -> int:
+        return len(self._bounds) // 2
+
+    def __getitem__(self, number: int) -> Sentence:  # type: ignore[override]  # no slices
+        number = range(len(self))[number]
+        segment = bisect_right(self._first, number) - 1
+        return self.in_segment(segment)[number - self._first[segment]]
+
+    def in_segment(self, number: int) -> Sequence[Sentence]:
+        if number != self._latest[0]:
+            first, end = 2 * self._first[number], 2 * self._first[number + 1]
+            bounds = [(self._bounds[at], self._bounds[at + 1]) for at in range(first, end, 2)]
+            self._latest = number, _within(self._segments[number], bounds)
+        return self._latest[1]
+
+
 class FileSentences:
     """A file that was read, as sentences."""
 
@@ -119,29 +154,28 @@ class FileSentences:
         self.recoded = recoded(data, name, languages[0], encoding)
         self.encoding = self.recoded.encoding
         self.file: FileText = read_document(self.recoded.utf8, name, languages)
-        self.sentences: list[Sentence] = []
-        self.counts = array("q")  # of the sentences in each segment
-        room = Room(sum(len(segment.text) for segment in self.file.segments), name)
-        for segment in self.file.segments:
-            sentences = sentences_of(segment, languages[0])
-            room.take(max(0, len(sentences) - 1))  # the first was counted with its segment
-            self.sentences += sentences
-            self.counts.append(len(sentences))
-        self.texts = [sentence.text for sentence in self.sentences]
+        self.sentences = Sentences(self.file.segments, languages[0], name)
 
     def __len__(self) -> int:
         return len(self.sentences)
+
+    @property
+    def texts(self) -> Iterator[str]:
+        return (sentence.text for sentence in self.sentences)
 
     def blocks(self) -> Iterator[range]:
         for start in range(0, len(self), BLOCK):
             yield range(start, min(start + BLOCK, len(self)))
 
+    def by_segment(self) -> Iterator[tuple[Segment, Sequence[Sentence]]]:
+        return ((segment, self.sentences.in_segment(number)) for number, segment in enumerate(self.file.segments))
+
     def write(self, translations: Iterator[Translated]) -> bytes:
         """The file with the translations of all its sentences."""
-        segments, source = [], iter(self.sentences)
-        for segment, count in zip(self.file.segments, self.counts, strict=True):
-            pieces = [(next(source), next(translations)) for _ in range(count)]
-            segments.append(joined(segment, pieces, self.languages))
+        segments = [
+            joined(segment, [(sentence, next(translations)) for sentence in sentences], self.languages)
+            for segment, sentences in self.by_segment()
+        ]
         return self.recoded.written(self.file.write(segments))
 
 
@@ -152,15 +186,24 @@ def has_words(text: str) -> bool:
 
 def sentences_of(segment: Segment, language: str) -> list[Sentence]:
     """The sentences of a segment with their marks."""
-    places: list[tuple[int, int]] = []
+    return _within(segment, _bounds(segment.text, language))
+
+
+def _bounds(text: str, language: str) -> list[Span]:
+    """Where the sentences of a text begin and end."""
+    bounds: list[Span] = []
     at = 0
-    for piece in split(segment.text, language, find(segment.text)):
+    for piece in split(text, language, find(text)):
         if content := piece.strip():
             start = at + len(piece) - len(piece.lstrip())
-            places.append((start, start + len(content)))
+            bounds.append((start, start + len(content)))
         at += len(piece)
+    return bounds
+
+
+def _within(segment: Segment, bounds: Sequence[Span]) -> list[Sentence]:
     sentences, end = [], 0
-    for (start, stop), (own, between) in zip(places, _shared_out(segment.marks, places), strict=True):
+    for (start, stop), (own, between) in zip(bounds, _shared_out(segment.marks, bounds), strict=True):
         text = segment.text[start:stop]
         marks = tuple(replace(mark, at=min(max(mark.at - start, 0), stop - start)) for mark in own)
         translate = segment.translate and has_words(text)
@@ -169,9 +212,7 @@ def sentences_of(segment: Segment, language: str) -> list[Sentence]:
     return sentences
 
 
-def _shared_out(
-    marks: Sequence[Mark], places: Sequence[tuple[int, int]]
-) -> Iterable[tuple[Sequence[Mark], Sequence[Mark]]]:
+def _shared_out(marks: Sequence[Mark], places: Sequence[Span]) -> Iterable[tuple[Sequence[Mark], Sequence[Mark]]]:
     """For each sentence its marks, and those that stand alone in the space before it.
 
     Between two sentences, what opens belongs to the second, what closes to the first, and what stands alone with space

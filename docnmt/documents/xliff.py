@@ -8,8 +8,9 @@ from itertools import groupby
 
 from docnmt.base.errors import DocnmtError
 from docnmt.documents.inline import Passage, Piece, has_letters, trim
+from docnmt.documents.outline import Outline
 from docnmt.documents.segment import Change, FileText, Place, Segment, Span
-from docnmt.documents.xml import Element, Inline, Outline, Part, XmlBytes, escape, pieces_of, written, xml_file
+from docnmt.documents.xml import Element, Inline, Part, XmlBytes, escape, pieces_of, written, xml_file
 from docnmt.text.scripts import primary
 
 # All versions under one prefix: their elements have different names where they differ. Old files have no namespace.

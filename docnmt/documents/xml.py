@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
+from io import StringIO
 from xml.parsers import expat
 
 from docnmt.base.errors import DocnmtError
 from docnmt.documents.inline import Passage, Piece, has_letters, trim
-from docnmt.documents.segment import MAX_IN_PARAGRAPH, Change, Place, Segment, Span, SplicedFile
+from docnmt.documents.outline import Names, Outline
+from docnmt.documents.segment import MAX_IN_PARAGRAPH, MAX_NAMES, Change, Place, Room, Segment, Span, SplicedFile
 
 MAX_DEPTH = 250  # of nested elements; the deepest tables in real documents have a few dozen levels
+_MAX_TAG = 1 << 20  # bytes; expat reads it whole, with all its attributes
 _CHUNK = 1 << 16  # all elements that end in it are in memory at once
-_XML = "http://www.w3.org/XML/1998/namespace"
 _DECLARED = re.compile(rb"""^<\?xml[^>]*?\sencoding\s*=\s*["']([A-Za-z][\w.-]*)["']""")
 _BYTE_ORDER = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be", b"<\0": "utf-16-le", b"\0<": "utf-16-be"}
 _ATTRIBUTE = re.compile(r"""\s([^\s=]+)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
@@ -71,20 +72,6 @@ class Element:
         return "".join(child.text() if isinstance(child, Element) else child.text or "" for child in self.children)
 
 
-class _Names(dict[str, str]):
-    """Names with the prefixes of `namespaces` for names as expat gives them; with the address in braces for those in
-    other namespaces."""
-
-    def __init__(self, namespaces: Mapping[str, str]):
-        self._prefixes = {**namespaces, _XML: "xml", "": ""}
-
-    def __missing__(self, name: str) -> str:
-        address, _, local = name.rpartition(" ")
-        prefix = self._prefixes.get(address)
-        self[name] = short = f"{{{address}}}{local}" if prefix is None else f"{prefix}:{local}" if prefix else local
-        return short
-
-
 class XmlBytes:
     """The bytes of an XML file. `name` is the file's, for errors."""
 
@@ -106,6 +93,7 @@ class XmlBytes:
             for start in range(0, max(len(self.data), 1), _CHUNK):
                 last = start + _CHUNK >= len(self.data)
                 builder.parser.Parse(self.data[start : start + _CHUNK], last)
+                builder.check_tag(min(start + _CHUNK, len(self.data)))
                 self.root = builder.root
                 yield from builder.ready
                 builder.ready.clear()
@@ -151,10 +139,10 @@ class _Builder:
     def __init__(self, name: str, wanted: Set[str], namespaces: Mapping[str, str]):
         self.ready: list[Element] = []
         self.root: Element | None = None
-        self._name, self._wanted, self._names = name, wanted, _Names(namespaces)
+        self._name, self._wanted, self._names = name, wanted, Names(namespaces)
         self._around: list[Element] = []
         self._inside = 0  # how many of those are wanted, or inside a wanted one
-        self._section: list[str] | None = None  # the text of an open CDATA section
+        self._section: StringIO | None = None  # the text of an open CDATA section
         self._section_start = 0
         self._nodes = 0  # in the current wanted element
         self._unended: tuple[Element | Text, str] | None = None
@@ -178,6 +166,12 @@ class _Builder:
             self._unended = None
         return here
 
+    def check_tag(self, read: int) -> None:
+        """Called when so many bytes were read: what began before and has not ended is a tag or a comment."""
+        if read - self.parser.CurrentByteIndex > _MAX_TAG:
+            problem = f"a tag or comment of more than {_MAX_TAG >> 20} MB"
+            raise self._refused(problem, "No document needs one that long, so it is not read.")
+
     def _start_tag(self, name: str, attributes: dict[str, str]) -> None:
         here = self.end(self.parser.CurrentByteIndex)
         if len(self._around) >= MAX_DEPTH:
@@ -186,6 +180,9 @@ class _Builder:
         parent = self._around[-1] if self._around else None
         named = {self._names[key]: value for key, value in attributes.items()}
         element = Element(self._names[name], named, parent, here)
+        if len(self._names) > MAX_NAMES:
+            problem = f"elements and attributes have more than {MAX_NAMES:,} names"
+            raise self._refused(problem, "No document needs that many, so it is not read.")
         self.root = self.root or element
         if self._inside:
             self._add(element)
@@ -203,7 +200,7 @@ class _Builder:
 
     def _text(self, text: str | None) -> None:
         if self._section is not None:
-            self._section.append(text or "")
+            self._section.write(text or "")
             return
         here = self.end(self.parser.CurrentByteIndex)
         if self._inside:
@@ -211,11 +208,11 @@ class _Builder:
 
     def _start_section(self) -> None:
         """<![CDATA[ ... ]]> is one text: it is replaced with its delimiters."""
-        self._section, self._section_start = [], self.end(self.parser.CurrentByteIndex)
+        self._section, self._section_start = StringIO(), self.end(self.parser.CurrentByteIndex)
 
     def _end_section(self) -> None:
         if self._section is not None and self._inside:
-            self._add(Text(self._section_start, "".join(self._section)))
+            self._add(Text(self._section_start, self._section.getvalue()))
         self._section = None
 
     def _add(self, child: Element | Text) -> None:
@@ -313,6 +310,7 @@ def xml_file(
     wanted: Set[str],
     places_in: Callable[[Element], Iterable[Place[bytes] | Change[bytes]]],
     outline: Outline,
+    room: Room | None = None,
 ) -> SplicedFile[bytes]:
     """The file, whose places are those in the outermost `wanted` elements, which are never in memory all at once."""
 
@@ -320,81 +318,5 @@ def xml_file(
         for element in xml.elements(wanted, outline.namespaces):
             yield from sorted(places_in(element), key=lambda place: place.start)  # a note may come before its text
 
-    return SplicedFile(xml.data, xml.data, xml.name, places, partial(outline.checked, xml.data, name=xml.name))
-
-
-# ---- checking what was written ----
-
-_REMEDY = "This is a bug in docnmt: nothing was written. Please report it with the file."
-
-
-class Outline:
-    """How often each element occurs under each path. A translation must not change that, with exceptions by kind."""
-
-    def __init__(
-        self,
-        namespaces: Mapping[str, str],
-        inline: Callable[[str], bool] = lambda name: False,
-        free: Callable[[str, Mapping[str, str]], bool] = lambda name, attributes: False,
-        added: Set[str] = frozenset(),
-    ):
-        """`namespaces` gives the prefixes for names. `inline` elements may move, also into each other and out again.
-        `free` ones may come and go, but not their content; `added` ones may come and go with it."""
-        self.namespaces, self._names = namespaces, _Names(namespaces)
-        self._inline, self._free, self._added = inline, free, added
-        # Each path is a number, by its parent's and a name: as strings, the paths of a hostile file would fill memory.
-        self._paths: dict[tuple[int, str], int] = {}
-
-    def checked(self, old: bytes, new: bytes, name: str) -> bytes:
-        """`new`, if it can replace `old`. What was not XML before need not be XML."""
-        try:
-            before = self._counts(old)
-        except (expat.ExpatError, ValueError, LookupError):
-            return new
-        try:
-            after = self._counts(new)
-        except expat.ExpatError as error:
-            problem = f"{expat.errors.messages[error.code]} in line {error.lineno} of its translation"
-            raise DocnmtError(f"{name}: {problem}, which would not be XML\n  {_REMEDY}") from error
-        for what, changed in (("lost from", before - after), ("put into", after - before)):
-            for path in changed:
-                raise DocnmtError(f"{name}: {self._spelt(path)} would be {what} its translation\n  {_REMEDY}")
-        return new
-
-    def _counts(self, data: bytes) -> Counter[int]:
-        found: Counter[int] = Counter()
-        around = [0]  # the paths of the elements that are open, as their children see them
-        skipped = 0  # how deep in what is added
-
-        def start(raw: str, attributes: dict[str, str]) -> None:
-            nonlocal skipped
-            name, parent = self._names[raw], around[-1]
-            if skipped or name in self._added:
-                skipped += 1
-            elif self._free(name, {self._names[key]: value for key, value in attributes.items()}):
-                around.append(parent)
-            else:
-                path = self._paths.setdefault((parent, name), len(self._paths) + 1)
-                found[path] += 1
-                around.append(parent if self._inline(name) else path)
-
-        def end(raw: str) -> None:
-            nonlocal skipped
-            if skipped:
-                skipped -= 1
-            else:
-                around.pop()
-
-        parser = expat.ParserCreate(namespace_separator=" ")
-        parser.UseForeignDTD(True)  # otherwise named entities would be errors in pages without a DOCTYPE
-        parser.StartElementHandler, parser.EndElementHandler = start, end
-        parser.Parse(data, True)
-        return found
-
-    def _spelt(self, path: int) -> str:
-        keys = {number: key for key, number in self._paths.items()}
-        names: list[str] = []
-        while path:
-            path, name = keys[path]
-            names.insert(0, name)
-        return "/".join(names)
+    checked = partial(outline.checked, xml.data, name=xml.name)
+    return SplicedFile(xml.data, xml.data, xml.name, places, checked, room)

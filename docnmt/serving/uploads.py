@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any, Protocol
 
@@ -139,10 +138,10 @@ class LaidOut:
         _check_count(name, len(self.file))
 
     def documents(self) -> list[dict[str, Any]]:
-        said, sentences = iter(self.file.sentences), []
-        for segment, count in zip(self.file.file.segments, self.file.counts, strict=True):
+        sentences = []
+        for segment, said in self.file.by_segment():
             role = {"role": segment.role} if segment.role else {}
-            for number, sentence in enumerate(islice(said, count)):
+            for number, sentence in enumerate(said):
                 sentences.append({"text": sentence.text, "translate": sentence.translate, "begins": not number, **role})
         return [{"id": "", "sentences": sentences}]
 

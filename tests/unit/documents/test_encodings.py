@@ -34,7 +34,7 @@ def said(file: FileSentences, text: str) -> bytes:
 def test_old_subtitles_are_in_the_encoding_that_was_usual_for_their_language(language, encoding, text):
     data = CUE.format(text).encode(encoding)
     file = FileSentences(data, "a.srt", (language, "en"))
-    assert (file.encoding, file.texts) == (TextEncoding(encoding, guessed=True), [text])
+    assert (file.encoding, [*file.texts]) == (TextEncoding(encoding, guessed=True), [text])
     assert said(file, text) == data
     assert said(file, "Summer.") == CUE.format("Summer.").encode()
 
@@ -49,7 +49,7 @@ def test_a_translation_that_the_encoding_has_no_letters_for_is_in_utf8():
 def test_an_encoding_that_is_named(name):
     text = {"a.srt": CUE, "a.json": '{{"a": "{}"}}'}.get(name, "{}\n").format(FRENCH)
     file = FileSentences(text.encode("cp850"), name, ("fr", "en"), "CP850")
-    assert (file.encoding, file.texts) == (TextEncoding("cp850"), [FRENCH])
+    assert (file.encoding, [*file.texts]) == (TextEncoding("cp850"), [FRENCH])
     assert said(file, "Où ?") == text.replace(FRENCH, "Où ?").encode("cp850")
 
 
@@ -60,7 +60,7 @@ def test_utf8_and_byte_order_marks_need_no_guess():
         ("\ufeffabc".encode("utf-16-le"), "UTF-16-LE"),
     ]:
         file = FileSentences(data, "a.txt", ("fr", "en"), "cp1252" if found != "UTF-8" else "")
-        assert (file.encoding, file.texts) == (TextEncoding(found), ["abc"])
+        assert (file.encoding, [*file.texts]) == (TextEncoding(found), ["abc"])
         assert said(file, "abc") == data
     assert FileSentences(b"<p>abc</p>", "a.html", ("fr", "en")).encoding is None
 

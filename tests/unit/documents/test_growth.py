@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import pkgutil
 import re
 import subprocess
@@ -23,6 +24,7 @@ import docnmt.documents
 import docnmt.text
 from docnmt.base.errors import DocnmtError
 from docnmt.documents import read_document
+from docnmt.documents.html_tokens import attributes, match, tokens
 from docnmt.documents.segment import MAX_IN_PARAGRAPH, Room, Segment
 from docnmt.documents.translate import FileSentences
 from tests.heavy_files import HOSTILE, ORDINARY
@@ -214,6 +216,70 @@ def test_no_pattern_remembers_every_turn_of_a_repetition() -> None:
     assert [name for name, pattern in found if takes_back(parse(pattern.pattern, pattern.flags))] == []
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no /proc")
+@pytest.mark.parametrize(
+    ("kind", "shapes"),
+    [
+        ("txt", ["emoji"]),
+        ("html", ["dense", "names", "closing names", "attribute names"]),
+        ("json", ["emoji", "keys of numbers"]),
+        ("epub", ["pages"]),
+        ("docx", ["attribute names"]),
+    ],
+)
+def test_the_densest_files_take_at_most_12_times_their_size(kind: str, shapes: list[str], tmp_path: Path) -> None:
+    """All of them took more once. Of two sizes the difference counts, without what any file takes."""
+    for shape in shapes:
+        taken = []
+        for size in (1_000_000, 2_000_000):
+            (tmp_path / "file").write_bytes(HOSTILE[kind][shape](size))
+            command = [sys.executable, "benchmarks/reading.py", "--one", kind, str(tmp_path / "file")]
+            done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+            taken.append(json.loads(done.stdout))
+        more = taken[1]["memory"] - taken[0]["memory"]
+        assert more < 12 * (taken[1]["bytes"] - taken[0]["bytes"]), shape
+
+
+def test_the_pages_of_a_book_have_one_room_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("docnmt.documents.segment._ANYWAY", 5_000)
+    make = HOSTILE["epub"]["pages"]
+    assert len(read_document(make(30_000), "a.epub").segments) == 1 + 4_000
+    with pytest.raises(DocnmtError, match=r"^a\.epub: too many sentences"):
+        read_document(make(100_000), "a.epub")
+
+
+@pytest.mark.parametrize(("kind", "shape"), [("html", "names"), ("docx", "names"), ("docx", "attribute names")])
+def test_files_of_nothing_but_names_are_refused(kind: str, shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("html_tokens", "xml"):
+        monkeypatch.setattr(f"docnmt.documents.{module}.MAX_NAMES", 500)
+    with pytest.raises(DocnmtError, match=r"have more than 500 names\n  No (page|document) needs that many"):
+        read_document(HOSTILE[kind][shape](10_000), f"a.{kind}")
+
+
+def test_names_that_were_never_opened_and_attributes_that_nobody_reads_are_not_kept() -> None:
+    found = match(tokens("</x1></x2><p a1=b a2=c title='Un mot'>", "a.html", xml=False), "a.html", xml=False)
+    assert [list(numbers) for numbers in found] == [[0, 0, 3], [0, 0, 0]]
+    (tag,) = tokens("<p a1=b a2=c title='Un mot'>", "a.html", xml=False)
+    assert list(attributes("<p a1=b a2=c title='Un mot'>", tag, {"title", "alt"})) == ["title"]
+
+
+def test_a_tag_that_does_not_end_is_refused_while_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("docnmt.documents.xml._MAX_TAG", 100_000)
+    with pytest.raises(DocnmtError, match="line 2: a tag or comment of more than"):
+        read_document(HOSTILE["docx"]["attribute names"](300_000), "a.docx")
+
+
+def test_sentences_are_made_when_they_are_asked_for() -> None:
+    """Held as objects, they took more than all else."""
+    file = FileSentences(b"Un mot. Deux mots.\n\nTrois.\n", "a.txt", ("fr", "en"))
+    assert [sentence.text for sentence in file.sentences] == ["Un mot.", "Deux mots.", "Trois."]
+    first = file.sentences[0]
+    assert file.sentences[-1].text == "Trois." and file.sentences[0] == first and file.sentences[0] is not first
+    with pytest.raises(IndexError):
+        file.sentences[3]
+
+
 def test_a_paragraph_of_too_many_sentences_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("docnmt.documents.segment._ANYWAY", 100)
     with pytest.raises(DocnmtError, match=r"a\.txt: too many sentences"):
@@ -221,7 +287,7 @@ def test_a_paragraph_of_too_many_sentences_is_refused(monkeypatch: pytest.Monkey
 
 
 def test_room_counts_marks_and_characters() -> None:
-    room = Room(0, "a.x")
+    room = Room("a.x")
     room.add(Segment("a" * 1_000_000))
     with pytest.raises(DocnmtError, match=r"a\.x: more than 1,000,000 characters in the paragraph 'aaa"):
         room.add(Segment("a" * 1_000_001))

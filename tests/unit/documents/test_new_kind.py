@@ -12,11 +12,11 @@ import pytest
 import docnmt.decoding.excerpts
 from docnmt.decoding.files import translate_bytes
 from docnmt.documents import KINDS, read_document
+from docnmt.documents.outline import Outline
 from docnmt.documents.segment import FileText, Place
 from docnmt.documents.xml import (
     Element,
     Inline,
-    Outline,
     XmlBytes,
     attribute_places,
     pieces_of,
