@@ -14,7 +14,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import torch
@@ -211,8 +211,9 @@ class Estimates:
 
 # ---- `docnmt train --dry-run`: what an update of each step takes, in seconds and in memory ----
 
-# Two updates, one with half of the recipe's batch and one with all of it, show how memory grows with the batch. They
-# are made in a process of their own, so that its peak is theirs alone.
+# Two updates, one with half of the recipe's batch and one with all of it, show how memory grows with the batch; being
+# the first they are slow, so it is three more, of short, usual and long sentences, that tell the time. All are made in
+# a process of their own, so that its peak is theirs alone.
 
 GIGABYTE = 10**9
 SMALL_MACHINE = 8 * GIGABYTE
@@ -222,7 +223,7 @@ SMALL_MACHINE = 8 * GIGABYTE
 class Cost:
     trained: int  # parameters
     frozen: int
-    seconds: float  # an update
+    seconds: Range  # an update
     memory: int  # bytes, at the peak
     more: float  # bytes for each further token in a batch
 
@@ -245,17 +246,17 @@ def cost_table(recipe: Recipe, steps: tuple[str, ...]) -> Table:
             f"{cost.trained / 1e6:.1f} M",
             f"{cost.frozen / 1e6:.1f} M",
             f"{config.batch_tokens:,}",
-            f"{cost.seconds:.1f} s",
+            f"{cost.seconds.low:.1f} to {cost.seconds.high:.1f} s",
             f"{config.updates:,}",
-            spoken(config.updates * cost.seconds),
+            str(cost.seconds * config.updates),
             f"{cost.memory / GIGABYTE:.1f} GB",
             f"{cost.fitting(config.batch_tokens):,}",
         )
-        table.figures.append({"step": step, **vars(cost)})
+        table.figures.append({"step": step, **asdict(cost)})
     device, threads = choose_device(recipe.hardware.device), recipe.hardware.threads or torch.get_num_threads()
     table.notes += [
-        f"Measured just now on {device}, threads: {threads}, by one update with made-up sentences of about 28 pieces. "
-        "Validation takes extra time.",
+        f"Measured just now on {device}, threads: {threads}: the fastest and the slowest of updates with made-up "
+        "sentences of about 14, 28 and 56 pieces. Validation takes extra time.",
         "Batches are in tokens (batch_tokens). A machine with 8 GB has room for about the last column, if nothing else "
         "runs there; a smaller batch with more accumulation makes the same update.",
     ]
@@ -274,18 +275,25 @@ def cost_of(recipe: Recipe, step: str) -> Cost:
     stopwatch = Stopwatch(shape.build(recipe, context), recipe, frozen)
     trained = [parameter for parameter in stopwatch.model.parameters() if parameter.requires_grad]
     optimizer = torch.optim.Adam(trained, lr=1e-9, fused=True)
-    sentences, peaks = shape.sentences(recipe, context), []
-    for tokens in (config.batch_tokens // 2, config.batch_tokens):
+
+    def update(length: float, tokens: int) -> float:
+        sentences = shape.longer(length).sentences(recipe, context)
         started = time.perf_counter()
         for _ in range(config.accumulation):
             stopwatch.seconds(sentences.batch(stopwatch.device, tokens), config.smoothing)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
+        return time.perf_counter() - started
+
+    peaks = []
+    for tokens in (config.batch_tokens // 2, config.batch_tokens):
+        update(1.0, tokens)
         peaks.append(_peak(stopwatch.device))
-        seconds = time.perf_counter() - started
+    seconds = [update(length, config.batch_tokens) for length in LENGTHS]
     more = 2 * (peaks[1] - peaks[0]) / config.batch_tokens
     count = sum(parameter.numel() for parameter in trained)
-    return Cost(count, sum(p.numel() for p in stopwatch.model.parameters()) - count, seconds, peaks[1], more)
+    frozen_count = sum(parameter.numel() for parameter in stopwatch.model.parameters()) - count
+    return Cost(count, frozen_count, Range(min(seconds), max(seconds)), _peak(stopwatch.device), more)
 
 
 def _peak(device: torch.device) -> int:

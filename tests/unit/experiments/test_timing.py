@@ -184,11 +184,26 @@ def test_in_step_2_the_sentence_model_is_frozen_and_all_else_is_trained():
     assert sentence.frozen == 0 and document.frozen == sentence.trained and document.trained > 0
     free = cost_of(replace(COST_RECIPE, document=replace(COST_RECIPE.document, freeze=False)), "document")
     assert (free.frozen, free.trained) == (0, document.frozen + document.trained)
-    assert min(sentence.seconds, document.seconds) > 0 and document.memory >= sentence.memory > 10**7
+    assert min(sentence.seconds.low, document.seconds.low) > 0 and document.memory >= sentence.memory > 10**7
+
+
+def test_the_time_of_an_update_is_that_of_the_fastest_and_of_the_slowest_after_the_first_two(monkeypatch):
+    """The first two tell the memory, and warm up; what they take does not count."""
+    lengths, ticks, now = [], iter([50, 50, 3, 4, 8]), [0.0]
+
+    def passing(stopwatch, batch, smoothing):
+        lengths.append(int(batch.source.segments.lengths[0]))
+        now[0] += next(ticks)
+
+    monkeypatch.setattr(timing.Stopwatch, "seconds", passing)
+    monkeypatch.setattr(timing.time, "perf_counter", lambda: now[0])
+    assert cost_of(COST_RECIPE, "sentence").seconds == Range(3, 8)
+    half, usual, short, again, long = lengths
+    assert half == usual == again and short < usual < long
 
 
 def test_the_batch_that_fits_grows_with_the_room_that_is_left():
-    cost = Cost(1, 1, 1.0, memory=2 * GIGABYTE, more=1e6)  # 6 GB are left, a megabyte a token
+    cost = Cost(1, 1, Range(1.0, 2.0), memory=2 * GIGABYTE, more=1e6)  # 6 GB are left, a megabyte a token
     assert cost.fitting(1_000) == 7_000
     assert replace(cost, memory=20 * GIGABYTE).fitting(1_000) == 0
 
