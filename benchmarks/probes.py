@@ -10,8 +10,10 @@ A system that was trained several times has several files, `document=one.items,t
 with the deviation behind it. Intervals and p are over documents (chapters), all trainings of a system together. A gain
 is over the first system: its own context, if it has one, to each use of the others.
 
-With --languages there is one table more: the same items by whether the last word of the two sentences before that tells
-a gender (`docnmt/evaluation/probe_words.toml`) tells the right one.
+With --languages, which have words that tell a gender (`docnmt/evaluation/probe_words.toml`), there are two tables more.
+Balanced: the mean of the accuracy on masculine and on feminine items, which is 50 % for whoever always says *her*,
+however many items are feminine; items that are neither are left out. And the same items by whether the last such word
+of the two sentences before tells the right gender.
 """
 
 from __future__ import annotations
@@ -28,13 +30,22 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from docnmt.base.report import Column, Table
-from docnmt.evaluation.metrics import Mean
+from docnmt.evaluation.metrics import Mean, Metric
 from docnmt.evaluation.probe_words import FEMININE, MASCULINE, language, plain
 from docnmt.evaluation.significance import compare
 
 USES = {"with_context": "true", "shuffled_context": "shuffled", "no_context": "none", "sentence_model": "off"}
 NO_CUE = "no cue"
 ACCURACY = Mean("accuracy", scale=100)
+
+
+class Balanced(Metric):
+    """The mean of two accuracies; statistics are those of `Mean`, once for each of the two."""
+
+    name = signature = "balanced accuracy"
+
+    def score(self, totals: NDArray[np.float64]) -> float:
+        return float(np.nanmean([ACCURACY.score(half) for half in np.split(np.asarray(totals), 2)]))
 
 
 @dataclass(frozen=True)
@@ -92,7 +103,7 @@ def groups(items: Sequence[dict[str, Any]]) -> dict[str, NDArray[np.bool_]]:
 
 def by_last_told(items: Sequence[dict[str, Any]], languages: str) -> dict[str, NDArray[np.bool_]]:
     """Class by class, the items in which the context last tells the right gender, the other one, or none."""
-    source, target = map(language, languages.split("-"))
+    source = language(languages.split("-")[0])
 
     def told(text: str) -> str:
         places = {
@@ -102,15 +113,13 @@ def by_last_told(items: Sequence[dict[str, Any]], languages: str) -> dict[str, N
         last = max(places, key=places.__getitem__)
         return last if places[last] >= 0 else ""
 
-    def kind(item: dict[str, Any]) -> str:
-        pairs = zip(_words(item["right"]), _words(item["wrong"][0]), strict=False)
-        right = next((gender for one, other in pairs if one != other and (gender := target.gender_of(one))), "")
+    def kind(item: dict[str, Any], right: str) -> str:
         if not right:
-            return ""  # its, it
+            return ""
         before = next(filter(None, map(told, reversed(item["previous"][-2:]))), "")
         return "none" if not before else "right" if before == right else "other"
 
-    kinds = np.array([kind(item) for item in items])
+    kinds = np.array([kind(item, right) for item, right in zip(items, genders(items, languages), strict=True)])
     stems = np.array([item["phenomenon"].split(",")[0] for item in items])
     told_last = {"right": "the right gender", "other": "the other one", "none": "none"}
     return {
@@ -121,30 +130,50 @@ def by_last_told(items: Sequence[dict[str, Any]], languages: str) -> dict[str, N
     }
 
 
+def genders(items: Sequence[dict[str, Any]], languages: str) -> list[str]:
+    """What is right in each item; empty for *its* and *it*."""
+    target = language(languages.split("-")[1])
+
+    def gender(item: dict[str, Any]) -> str:
+        pairs = zip(_words(item["right"]), _words(item["wrong"][0]), strict=False)
+        return next((found for one, other in pairs if one != other and (found := target.gender_of(one))), "")
+
+    return [gender(item) for item in items]
+
+
 def _words(text: str | list[str]) -> list[str]:
     return [plain(word).strip(".,;:!?'\"()") for word in " ".join(_listed(text)).split()]
 
 
-def accuracy_table(systems: Sequence[System], measure: str, languages: str = "") -> Table:
-    items = systems[0].items
-    documents = np.unique([item["document"] for item in items], return_inverse=True)[1]
+Statistics = Callable[[NDArray[np.float64]], NDArray[np.float64]]  # of each item, from whether it is right
+
+
+def accuracy_table(
+    systems: Sequence[System],
+    measure: str,
+    title: str,
+    parts: dict[str, NDArray[np.bool_]],
+    metric: Metric = ACCURACY,
+    statistics: Statistics = lambda right: np.stack([right, np.ones_like(right)], axis=1),
+) -> Table:
+    documents = np.unique([item["document"] for item in systems[0].items], return_inverse=True)[1]
     uses = [(system, use) for system in systems for use in USES if use in items_of(system)]
     columns = [Column("", text=True), Column("items")]
     columns += [
         Column(system.name if len(items_of(system)) == 1 else f"{system.name}, {USES[use]}") for system, use in uses
     ]
-    what = "by what the two sentences before tell last, " if languages else ""
-    table = Table(f"Probes, {what}{measure}, percent right", columns)
-    first = systems[0].right(systems[0].main, measure)
-    for name, members in (by_last_told(items, languages) if languages else groups(items)).items():
+    table = Table(f"Probes, {title}", columns)
+    first = statistics(systems[0].right(systems[0].main, measure))
+    for name, members in parts.items():
         cells = [name, f"{members.sum():,}"]
         for system, use in uses:
-            right = system.right(use, measure)[members]
-            cell = f"{100 * right.mean():.1f}"
+            rows = statistics(system.right(use, measure))[members]
+            cell = f"{metric.score(rows.sum(axis=0)):.1f}"
             if len(system.trainings) > 1:
-                cell += f" ± {100 * system.each(use, measure)[:, members].mean(axis=1).std(ddof=1):.1f}"
+                each = [metric.score(statistics(right)[members].sum(axis=0)) for right in system.each(use, measure)]
+                cell += f" ± {np.std(each, ddof=1):.1f}"
             if system is not systems[0] and use == system.main:
-                gain = compare(ACCURACY, *(_rows(each) for each in (first[members], right)), documents[members])
+                gain = compare(metric, first[members], rows, documents[members])
                 low, high = gain.interval.low, gain.interval.high
                 cell += f" ({gain.difference:+.1f}, {low:+.1f} … {high:+.1f}, p {gain.p_randomisation:.4f})"
             cells.append(cell)
@@ -155,12 +184,28 @@ def accuracy_table(systems: Sequence[System], measure: str, languages: str = "")
     return table
 
 
+def gendered_tables(systems: Sequence[System], measure: str, languages: str) -> list[Table]:
+    """Balanced, and by what the context tells last."""
+    items = systems[0].items
+    found = np.array(genders(items, languages))
+    halves = np.array([found == MASCULINE, found == FEMININE]).astype(float)
+
+    def statistics(right: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.stack([halves[0] * right, halves[0], halves[1] * right, halves[1]], axis=1)
+
+    parts = {name: members & (found != "") for name, members in groups(items).items()}
+    balanced = {name: members for name, members in parts.items() if all((half * members).any() for half in halves)}
+    title = "by what the two sentences before tell last, "
+    return [
+        accuracy_table(
+            systems, measure, f"{measure}, balanced: the mean of both genders", balanced, Balanced(), statistics
+        ),
+        accuracy_table(systems, measure, f"{title}{measure}, percent right", by_last_told(items, languages)),
+    ]
+
+
 def items_of(system: System) -> list[str]:
     return [use for use in USES if use in system.items[0]]
-
-
-def _rows(right: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.stack([right, np.ones_like(right)], axis=1)
 
 
 # ---- plots ----
@@ -173,12 +218,7 @@ def draw(systems: Sequence[System], folder: Path) -> None:
     import matplotlib.pyplot as plt
 
     items = systems[0].items
-    bars = [
-        (s.name if len(items_of(s)) == 1 else f"{s.name}, {USES[use]} context", s.right(use, "contrastive"))
-        for s in systems
-        for use in ("with_context", "shuffled_context", "sentence_model")
-        if use in items_of(s) and (use != "sentence_model" or use == s.main)
-    ]
+    bars = [(system.name, system.right(system.main, "contrastive")) for system in systems]
     _bar_chart(plt, groups(items), bars, "percent right", folder / "probes-by-class.svg")
     distances = np.array([item.get("distance") or 0 for item in items])
     parts = {"the sentence itself tells": distances == 0, "1 sentence back": distances == 1, "2 or more": distances > 1}
@@ -254,9 +294,10 @@ def main() -> None:
     measures = ["contrastive"] + ["generative"] * all(
         "generative" in items[0][s.main] for s in systems for items in s.trainings
     )
-    tables = [accuracy_table(systems, measure) for measure in measures]
-    if options.languages:
-        tables.append(accuracy_table(systems, "contrastive", options.languages))
+    tables = []
+    for measure in measures:
+        tables.append(accuracy_table(systems, measure, f"{measure}, percent right", groups(systems[0].items)))
+        tables += gendered_tables(systems, measure, options.languages) if options.languages else []
     for table in tables:
         table.print(Console(width=200))
     if options.markdown:

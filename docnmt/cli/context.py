@@ -153,6 +153,7 @@ def _add_contrast(verbs: Verbs) -> None:
         "--translate", action="store_true", help="also check whether the model's own translation has the right word"
     )
     contrast.add_argument("--shuffled", action="store_true", help="also score with contexts of other documents")
+    contrast.add_argument("--seed", type=int, default=1, metavar="S", help="seed of shuffled contexts")
     contrast.add_argument(
         "--resample", choices=("items", "documents"), default="items", help="what intervals and p treat as independent"
     )
@@ -179,7 +180,7 @@ def run_contrast(options: argparse.Namespace) -> None:
     items = read_set(options.file, layout=options.layout, context_from=options.context_from, languages=languages)
     if options.write:
         write_items(options.write, items)
-    report = ContrastReport(translator, items, options.context, options.shuffled, options.resample)
+    report = ContrastReport(translator, items, options.context, options.shuffled, options.resample, options.seed)
     report.ask(options.translate, Progress())
     if options.items:
         with write_atomically(options.items) as file:

@@ -153,7 +153,13 @@ class ContrastReport:
     """How a model does on a set, under each use of it (with context, shuffled, none, as a sentence model)."""
 
     def __init__(
-        self, translator: Translator, items: Sequence[Item], context: str | None, shuffled: bool, resample: str
+        self,
+        translator: Translator,
+        items: Sequence[Item],
+        context: str | None,
+        shuffled: bool,
+        resample: str,
+        seed: int = 1,  # of shuffled contexts
     ):
         self.translator, self.items, self.resample = translator, items, resample
         self.signature = signature(translator, context, len(items), resample)
@@ -161,7 +167,7 @@ class ContrastReport:
         self.uses = uses(translator, context, shuffled)
         self.asked = dict.fromkeys(self.uses, items)
         if SHUFFLED in self.uses:
-            self.asked[SHUFFLED] = with_shuffled_contexts(items)
+            self.asked[SHUFFLED] = with_shuffled_contexts(items, seed)
         self.answers: dict[str, Answers] = {}  # by measure
 
     def ask(self, translate: bool, progress: Progress) -> None:

@@ -46,9 +46,13 @@ def files(tmp_path):
     return tmp_path
 
 
+def accuracy_table(systems):
+    return probes.accuracy_table(systems, "contrastive", "percent right", probes.groups(systems[0].items))
+
+
 def test_a_row_has_what_each_use_gets_and_what_the_main_one_gains(files):
     systems = [probes.read_system(f"{name}={files / name}") for name in ("sentence", "document")]
-    table = probes.accuracy_table(systems, "contrastive")
+    table = accuracy_table(systems)
     assert [column.name for column in table.columns] == [
         "",
         "items",
@@ -68,7 +72,7 @@ def test_several_trainings_of_a_system_are_averaged(files):
     never = items(lambda _, n: False, lambda _, n: verdict("wrong", n), ("sentence_model",))
     (files / "never").write_text("".join(json.dumps(row) + "\n" for row in never), encoding="utf-8")
     half = probes.read_system(f"half={files / 'sentence'},{files / 'never'}")
-    rows = {row[0]: row[1:] for row in probes.accuracy_table([twice, half], "contrastive").rows}
+    rows = {row[0]: row[1:] for row in accuracy_table([twice, half]).rows}
     assert rows["possessive, with cue"][1] == "100.0 ± 0.0"
     assert rows["possessive, with cue"][2].startswith("50.0 ± 70.7 (-50.0, -50.0 … -50.0, p ")
 
@@ -114,3 +118,19 @@ def test_items_are_told_apart_by_the_last_word_before_that_tells_a_gender():
         "possessive: the other one": [2, 5],
         "possessive: none": [3],
     }
+
+
+def test_balanced_is_half_right_for_whoever_always_says_the_same(tmp_path):
+    """Six of the eight that have a gender are feminine: to say *her* is right in 75 %, and in 50 % when balanced."""
+    made = items(lambda _, n: n < 6, lambda _, n: {}, ("sentence_model",))
+    made += items(lambda _, n: False, lambda _, n: {}, ("sentence_model",))[:1]
+    for number, item in enumerate(made):
+        hers, his, its = (f"{word} hat." for word in ("Her", "His", "Its"))
+        right, wrong = (hers, his) if number < 6 else (his, hers) if number < 8 else (its, hers)
+        item |= {"right": [right], "wrong": [[wrong]], "phenomenon": "possessive, no cue"}
+    (tmp_path / "her").write_text("".join(json.dumps(row) + "\n" for row in made), encoding="utf-8")
+    system = probes.read_system(f"her={tmp_path / 'her'}")
+    (plain,) = accuracy_table([system]).rows[:1]
+    balanced, _ = probes.gendered_tables([system], "contrastive", "fr-en")
+    assert plain == ["all without a cue", "9", "66.7"]
+    assert balanced.rows[0] == ["all without a cue", "8", "50.0"]

@@ -211,6 +211,7 @@ def test_a_float_product_of_many_rows_and_of_chosen_outputs():
 
 @pytest.mark.skipif(len(FAST) < 2, reason="this processor has one level alone")
 @pytest.mark.parametrize("int8", [True, False])
+@torch.inference_mode()
 def test_all_levels_give_the_same_bits(int8, monkeypatch):
     """So a machine with newer instructions writes what an older one writes: here whole steps of a decoder."""
     model, sources = make_model(heads=2), pack(with_end(random_sentences(9, SOURCE_WORDS, longest=11, seed=3)))

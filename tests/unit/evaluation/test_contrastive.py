@@ -404,5 +404,6 @@ def test_shuffled_contexts_are_whole_contexts_of_other_documents():
         assert (own.document, own.position, own.right) == (other.document, other.position, other.right)
         assert own.previous != other.previous and other.previous[0][0] == other.previous_target[0][0]
     assert {item.previous for item in shuffled} == {item.previous for item in found}
+    assert shuffled == with_shuffled_contexts(found, seed=1) != with_shuffled_contexts(found, seed=2)
     with pytest.raises(DocnmtError, match="from other documents"):
         with_shuffled_contexts(found[::3])
