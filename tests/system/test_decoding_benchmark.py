@@ -29,6 +29,7 @@ def run(folder: Path, *options: str) -> dict:
     return figures
 
 
+@pytest.mark.slow
 def test_throughput_and_latency(tmp_path):
     figures = run(tmp_path, "--systems", SENTENCE, DOCUMENT, "--only", "throughput", "latency")
     assert list(figures) == ["throughput", "latency"]

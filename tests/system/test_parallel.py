@@ -62,22 +62,26 @@ def together(tiny: Tiny) -> Path:
     return output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", ["sentence", "document"])
 def test_two_processes_are_one_with_twice_the_accumulation(alone, together, step):
     assert_close(weights(alone, step), weights(together, step))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", ["sentence", "document"])
 def test_the_records_agree(alone, together, step):
     assert_same_record(metrics(alone, step), metrics(together, step))
 
 
+@pytest.mark.slow
 def test_what_is_frozen_is_the_same_to_the_bit_under_two_processes(together):
     sentence, document = weights(together, "sentence"), weights(together, "document")
     for name, value in document.items():
         assert is_document_parameter(name) or torch.equal(value, sentence[name]), name
 
 
+@pytest.mark.slow
 def test_two_processes_leave_nothing_behind(together):
     assert leftovers(together) == []
 

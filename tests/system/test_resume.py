@@ -237,6 +237,7 @@ def whole(tiny: Tiny) -> Path:
     return output
 
 
+@pytest.mark.slow
 def test_two_kills_of_a_process(tiny, whole, tmp_path):
     killed = kill_until_finished(tiny, tmp_path, 2, 0.1, 7, long_run(60), "sentence")
     assert killed >= 1
@@ -257,6 +258,7 @@ def test_ten_kills_in_each_step(tiny, tmp_path):
 # ---- being asked to stop ----
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "code", "step"), [(signal.SIGINT, 130, "sentence"), (signal.SIGTERM, 143, "document")]
 )

@@ -172,6 +172,7 @@ def test_a_client_that_hangs_up_is_not_worked_for(live, text):
     assert "docnmt_queue_sentences 0" in live.get("/metrics")
 
 
+@pytest.mark.slow
 def test_a_stop_lets_requests_finish(models, text):
     live = Live(models["document"], "--queue", "100")
     answers: list[dict] = []

@@ -458,6 +458,7 @@ def peak_of(documents: Iterator[object]) -> tuple[int, int]:
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reader", ["documents", "pairs"])
 def test_memory_stays_flat(reader: str, tmp_path: Path) -> None:
     files = numbered(tmp_path, 200_000, every=20)

@@ -167,6 +167,7 @@ def test_a_process_that_dies_is_replaced_and_its_work_done_again(tmp_path):
     with_pool(work)
 
 
+@pytest.mark.slow
 def test_what_kills_processes_is_told_and_hurts_nobody_else():
     async def work(pool: Pool) -> None:
         harmless = [[f"{n}{letter}" for letter in "abc"] for n in range(10)]

@@ -74,7 +74,7 @@ def test_short_documents_do_not_keep_a_long_one_waiting_for_ever():
 
 
 def test_what_comes_soon_after_goes_into_the_same_batch(monkeypatch):
-    monkeypatch.setattr("docnmt.serving.queue.WAIT", 0.5)  # a busy machine may lose more than the usual few milliseconds
+    monkeypatch.setattr("docnmt.serving.queue.WAIT", 0.5)  # a busy machine loses more than the usual 5 ms
 
     async def run() -> int:
         queue = Queue(100, 1, 60)
