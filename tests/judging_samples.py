@@ -40,7 +40,7 @@ def write_files(folder: Path, lengths: tuple[int, ...]) -> tuple[Path, Path, Pat
 
 def prefer(store: Store, judge: str, wanted: str) -> None:
     """The judge's verdicts about the first questions: `>` the first system is better, `=` equal, `<` the second."""
-    judge = store.enter(judge)
+    judge, _ = store.enter(judge)
     firsts = store.first_systems(judge)
     for place, sign in zip(store.sample.questions, wanted, strict=False):
         better = {">": 0, "<": 1}.get(sign)

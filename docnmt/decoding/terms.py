@@ -13,14 +13,16 @@ counts. Translations come out as they are written, with a capital where they beg
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from docnmt.base.errors import BadInput, DocnmtError
 from docnmt.base.lines import InputFile
@@ -55,9 +57,20 @@ class Term:
         return re.compile(r"\s+".join(words), 0 if self.exact else re.IGNORECASE)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Glossary:
     terms: tuple[Term, ...]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Glossary) and self._digest == other._digest
+
+    def __hash__(self) -> int:
+        return hash(self._digest)
+
+    @cached_property
+    def _digest(self) -> bytes:
+        """A queue compares glossaries again and again: not by thousands of terms each time."""
+        return sha256(json.dumps([(term.source, term.target) for term in self.terms]).encode()).digest()
 
     @classmethod
     def of(cls, terms: Mapping[str, str]) -> Glossary:
@@ -67,12 +80,12 @@ class Glossary:
                 f"a glossary must map terms to their translations, not be {terms!r}\n"
                 '  Write glossary={"carte mère": "motherboard"}, or glossary=Glossary.read(path).'
             )
-        return cls(_gathered("glossary", enumerate(terms.items(), 1)))
+        return cls(_gathered((Place(f"glossary, term {n}"), term) for n, term in enumerate(terms.items(), 1)))
 
     @classmethod
     def read(cls, path: str | Path) -> Glossary:
         with InputFile(str(path)) as file:
-            found = _gathered(file.name, _lines(file))
+            found = _gathered(_lines(file))
         if not found:
             raise DocnmtError(f"{path}: contains no terms\n  Write one per line: the term, a tab, its translation.")
         return cls(found)
@@ -105,44 +118,49 @@ class Glossary:
         return heads
 
 
-def _lines(file: InputFile) -> Iterator[tuple[int, Sequence[str]]]:
+class Place(NamedTuple):
+    """Where a term comes from."""
+
+    file: str
+    line: int | None = None
+
+
+def _lines(file: InputFile) -> Iterator[tuple[Place, Sequence[str]]]:
     """The columns of all lines that are not empty or comments."""
     for number, line in file.numbered_lines(2 * LONGEST_TERM + 1):
         if line.strip() and not line.startswith("#"):
-            yield number, line.split("\t")
+            yield Place(file.name, number), line.split("\t")
 
 
-def _gathered(file: str, lines: Iterable[tuple[int, Sequence[str]]]) -> tuple[Term, ...]:
-    terms: dict[str, tuple[int, Term]] = {}
-    for number, columns in lines:
-        term = _term(columns, file, number)
-        first, known = terms.setdefault(term.source, (number, term))
+def _gathered(lines: Iterable[tuple[Place, Sequence[str]]]) -> tuple[Term, ...]:
+    terms: dict[str, tuple[Place, Term]] = {}
+    for place, columns in lines:
+        term = _term(columns, place)
+        first, known = terms.setdefault(term.source, (place, term))
         if known != term:
+            before = f"in line {first.line}" if first.line else "before"
             raise BadInput(
                 "conflicting terms",
-                f"{term.source!r} is translated as {term.target!r} here and as {known.target!r} in line {first}",
-                "A term has one translation: remove one of the lines.",
-                file=file,
-                line=number,
+                f"{term.source!r} is translated as {term.target!r} here and as {known.target!r} {before}",
+                "A term has one translation: remove one of the two.",
+                **place._asdict(),
             )
     return tuple(term for _, term in terms.values())
 
 
-def _term(given: Sequence[str], file: str, number: int) -> Term:
-    columns = [" ".join(unicodedata.normalize("NFC", column).split()) for column in given]
+def _term(given: Sequence[str], place: Place) -> Term:
+    columns = [" ".join(column.split()) for column in given]
     if len(columns) != 2:
         problem = "no tab" if len(columns) == 1 else f"{len(columns)} columns instead of 2"
         remedy = "Write a term, one tab, and its translation."
-        raise BadInput("not a term", f"{problem} in this line of the glossary", remedy, file=file, line=number)
+        raise BadInput("not a term", f"{problem} in this line of the glossary", remedy, **place._asdict())
     for column, side in zip(columns, ("term", "translation"), strict=True):
         if not column:
-            raise BadInput(
-                "empty side", f"the {side} is empty", "Fill it in, or remove the line.", file=file, line=number
-            )
+            raise BadInput("empty side", f"the {side} is empty", "Fill it in, or remove both.", **place._asdict())
         if len(column) > LONGEST_TERM:
             problem, remedy = f"the {side} has {len(column):,} characters", f"A term has at most {LONGEST_TERM}."
-            raise BadInput("long term", problem, remedy, file=file, line=number)
-    return Term(*columns)
+            raise BadInput("long term", problem, remedy, **place._asdict())
+    return Term(*(unicodedata.normalize("NFC", column) for column in columns))  # slow for thousands of accents
 
 
 def _heads(text: str) -> Iterator[tuple[int, str]]:

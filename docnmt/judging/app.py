@@ -86,8 +86,8 @@ def judging_app(store: Store, names: Collection[str] = ()) -> ASGIApp:
             *(Route(path, _file(*file)) for path, file in _FILES.items()),
             Route(f"/{_LINK}{{secret}}", _endpoint(desk.link), methods=["GET"]),
             Route("/api/judges", _endpoint(desk.enter), methods=["POST"]),
-            Route("/api/questions/{number:int}", _endpoint(desk.show), methods=["GET"]),
-            Route("/api/questions/{number:int}", _endpoint(desk.judge), methods=["POST"]),
+            Route("/api/questions/{number}", _endpoint(desk.show), methods=["GET"]),
+            Route("/api/questions/{number}", _endpoint(desk.judge), methods=["POST"]),
         ],
         exception_handlers={
             HTTPException: lambda _, error: _refusal(error.status_code, error.detail),
@@ -138,6 +138,13 @@ def _text(body: Body, key: str) -> str:
     return value
 
 
+def _number(request: Request) -> int:
+    given: str = request.path_params["number"]
+    if not given.isdecimal() or len(given) > 9:
+        raise HTTPException(404, "There is no such sentence. Reload the page.")
+    return int(given)
+
+
 class Desk:
     """What judges can do. A judge is shown nothing of the systems but their words: no names, no order, no ids."""
 
@@ -146,10 +153,9 @@ class Desk:
 
     def enter(self, request: Request, body: Body) -> Response:
         """The first who gives a name gets it, and a link with its secret; later it takes the secret to use the name."""
-        name = _text(body, "name")
-        if self.store.secret(name):
+        name, is_new = self.store.enter(_text(body, "name"))
+        if not is_new:
             self._check(request, name)
-        name = self.store.enter(name)
         secret = self.store.secret(name) or ""
         told = {"judge": name, "link": f"{_LINK}{secret}", **self._progress(self.store.choices(name))}
         return _let_in(_answer(told), name, secret)
@@ -165,7 +171,7 @@ class Desk:
     def show(self, request: Request, _: Body) -> Response:
         """A sentence with its document around it, of the translations what stands before it: a
         question that is answered already, or the next one."""
-        name, number = request.query_params.get("judge", ""), request.path_params["number"]
+        name, number = request.query_params.get("judge", ""), _number(request)
         choices = self._choices(request, name, number)
         place = self.sample.questions[number - 1]
         document, here = self.sample.documents[place.document], place.position
@@ -193,7 +199,7 @@ class Desk:
         )
 
     def judge(self, request: Request, body: Body) -> Response:
-        name, choice, number = _text(body, "judge"), _text(body, "choice"), request.path_params["number"]
+        name, choice, number = _text(body, "judge"), _text(body, "choice"), _number(request)
         if choice not in CHOICES:
             raise HTTPException(400, f"a choice is one of {', '.join(CHOICES)}")
         choices = self._choices(request, name, number)

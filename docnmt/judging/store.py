@@ -229,15 +229,15 @@ class Store:
 
     # ---- what judges do ----
 
-    def enter(self, name: str) -> str:
-        """Lets a judge begin or go on; the name as it was written the first time."""
+    def enter(self, name: str) -> tuple[str, bool]:
+        """Lets a judge begin or go on: the name as it was written the first time, and whether this was the first."""
         clean = clean_name(name)
         with self._transaction() as database:
             row = judge_key(clean), clean, _now(), secrets.token_urlsafe(16)
-            database.execute("INSERT OR IGNORE INTO judge VALUES (?, ?, ?, ?)", row)
-            database.execute("UPDATE judge SET secret = ? WHERE key = ? AND secret = ''", (row[3], row[0]))
+            new = database.execute("INSERT OR IGNORE INTO judge VALUES (?, ?, ?, ?)", row).rowcount
+            back = database.execute("UPDATE judge SET secret = ? WHERE key = ? AND secret = ''", (row[3], row[0]))
             (first_written,) = database.execute("SELECT name FROM judge WHERE key = ?", (judge_key(clean),)).fetchone()
-        return str(first_written)
+        return str(first_written), bool(new or back.rowcount)
 
     def secret(self, name: str) -> str | None:
         """What only this judge knows; None for one who is not known, "" for one of an earlier
@@ -349,8 +349,8 @@ def clean_name(text: str) -> str:
 
 
 def judge_key(name: str) -> str:
-    """What names have in common that are the same judge's."""
-    return clean_name(name).casefold()
+    """What names have in common that are the same judge's: all but capitals, and characters that nobody sees."""
+    return "".join(each for each in clean_name(name).casefold() if unicodedata.category(each) != "Cf")
 
 
 def _now() -> str:

@@ -37,11 +37,12 @@ from docnmt.serving.requests import (
     text_of,
     upload_of,
 )
-from docnmt.serving.uploads import Downloads, FewFiles, encoding_told
-from docnmt.serving.web import Keys, Settings
+from docnmt.serving.uploads import Downloads, FewFiles, encoding_told, file_name
+from docnmt.serving.web import GONE, Keys, Settings
 from docnmt.serving.worker import ModelInfo
 
 T = TypeVar("T")
+A = TypeVar("A", bound=FileAsked)
 SHORT = 2_000  # characters; longer texts are cut and joined in a thread, as they would keep other requests waiting
 
 Detected = dict[str, object]
@@ -77,7 +78,7 @@ class API:
 
     async def translate(self, request: Request) -> Response:
         parameters = await self._read(request)
-        asked = TextsAsked.of(parameters, self.settings)
+        asked = await self._asked(TextsAsked, parameters)
         model, detected = await self._model(parameters, " ".join(asked.texts))
         found = await while_connected(request, translate_texts(self.pool, model, asked))
         answers: dict[str, list[Any]] = {"translatedText": [ranked[0] for ranked, _ in found]}
@@ -101,10 +102,10 @@ class API:
         parameters = await self._read(request)
         require(parameters, "file", "source", "target")
         file = upload_of(parameters)
-        path = PurePosixPath((file.filename or "").replace("\\", "/"))
+        path = PurePosixPath(file_name(file.filename or ""))
         if not is_document(path.name):
             raise bad(f"file format not supported. Supported are {', '.join(KINDS)}.")
-        how = FileAsked.of(parameters, self.settings)
+        how = await self._asked(FileAsked, parameters)
         with self.files.one_more():
             data = await file.read()
             await file.close()
@@ -158,6 +159,13 @@ class API:
         given = parameters.get("api_key")
         self.keys.check(request, "" if given is None else text_of(parameters, "api_key"))
         return parameters
+
+    async def _asked(self, kind: type[A], parameters: Parameters) -> A:
+        """Read in a thread if there is a large glossary."""
+        glossary = parameters.get("glossary")
+        if isinstance(glossary, dict) and len(glossary) > 100:
+            return await asyncio.to_thread(kind.of, parameters, self.settings)
+        return kind.of(parameters, self.settings)
 
     async def _model(self, parameters: Parameters, text: str) -> tuple[ModelInfo, Detected | None]:
         """The model for the languages asked for, and the detected language if that was asked for."""
@@ -255,7 +263,7 @@ async def while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T:
     try:
         await asyncio.wait((task, gone), return_when=asyncio.FIRST_COMPLETED)
         if not task.done():
-            raise HTTPException(499, "The client has gone.")  # nobody reads it, but the metrics count it
+            raise HTTPException(*GONE)
         return task.result()
     finally:
         for each in (task, gone):

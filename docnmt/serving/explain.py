@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +16,11 @@ from docnmt.evaluation.context_gain import check_has_context, encode
 from docnmt.evaluation.context_trace import attention_by_word, traced
 from docnmt.evaluation.test_sets import NONE, TRUE, Contexts
 from docnmt.text.scripts import Word
+
+
+def explained(translator: Translator, source: Sequence[str], target: Sequence[str], position: int) -> bytes:
+    """As JSON, written here: of long sentences there are megabytes."""
+    return json.dumps(explain(translator, source, target, position), separators=(",", ":")).encode()
 
 
 def explain(translator: Translator, source: Sequence[str], target: Sequence[str], position: int) -> dict[str, Any]:

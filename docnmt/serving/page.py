@@ -20,7 +20,7 @@ from docnmt.corpus.memories import tmx
 from docnmt.decoding.excerpts import Excerpt
 from docnmt.documents.translate import Translated
 from docnmt.serving.api import Answer, while_connected
-from docnmt.serving.explain import aligned, explain
+from docnmt.serving.explain import aligned, explained
 from docnmt.serving.pool import OutOfMemory, Overloaded, Pool, TimedOut, WorkerDied
 from docnmt.serving.queue import Mode
 from docnmt.serving.requests import (
@@ -118,8 +118,9 @@ class Page:
 
     async def tmx(self, request: Request) -> Response:
         languages = {info.name: (info.source_language, info.target_language) for info in self.pool.models.values()}
+        body = await json_body(request)  # which may be long in coming
         with self.files.one_more():
-            work = self.pool.call(write_tmx, await json_body(request), languages, long=True)
+            work = self.pool.call(write_tmx, body, languages, long=True)
             return Response(await while_connected(request, work), media_type="application/octet-stream")
 
     # ---- translations ----
@@ -131,7 +132,7 @@ class Page:
             asked, documents = read_documents(None, body)
         else:
             asked, documents = await while_connected(request, self.pool.call(read_documents, body))
-        mode = Mode(self._model(asked).name, flag_of(asked, "context", True), ALTERNATIVES, glossary_of(asked))
+        mode = Mode(self._model(asked).name, asked["context"], ALTERNATIVES, asked["glossary"])
         return StreamingResponse(self._lines(documents, mode), media_type="application/x-ndjson")
 
     async def _lines(self, documents: list[Excerpt], mode: Mode) -> AsyncIterator[str]:
@@ -157,8 +158,8 @@ class Page:
         if type(position) is not int or not 0 <= position < len(source) or not source[position]:
             raise bad("position is not the number of a sentence")
         _check_lengths(*source, *target)
-        work = self.pool.call(explain, source, target, position, model=self._model(asked).name)
-        return Answer(await while_connected(request, work))
+        work = self.pool.call(explained, source, target, position, model=self._model(asked).name)
+        return Response(await while_connected(request, work), media_type=Answer.media_type)
 
     async def alignment(self, request: Request) -> Response:
         asked = await read_parameters(request)
@@ -193,7 +194,7 @@ async def json_body(request: Request) -> bytes:
 
 
 def read_documents(_: Any, body: bytes) -> tuple[Parameters, list[Excerpt]]:
-    """The parameters of /page/translate without the documents, and the documents."""
+    """The parameters of /page/translate, and the documents. All are checked here: what is returned is small."""
     asked = json_object(body)
     documents = asked.get("documents")
     if not isinstance(documents, list):
@@ -205,7 +206,8 @@ def read_documents(_: Any, body: bytes) -> tuple[Parameters, list[Excerpt]]:
         room -= max(1, len(found[-1].sentences))
         if room < 0:
             raise DocnmtError(f"more than {MOST:,} sentences\n  Translate them with docnmt translate.")
-    return {name: value for name, value in asked.items() if name in ("model", "context", "glossary")}, found
+    model = {"model": text_of(asked, "model")[:LONGEST]} if "model" in asked else {}
+    return {**model, "context": flag_of(asked, "context", True), "glossary": glossary_of(asked)}, found
 
 
 def write_tmx(_: Any, body: bytes, languages: dict[str, tuple[str, str]]) -> bytes:

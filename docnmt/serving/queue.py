@@ -40,7 +40,7 @@ class Mode:
     model: str
     context: bool = True
     nbest: int = 1
-    glossary: Glossary | None = field(default=None, hash=False)  # which may have thousands of terms
+    glossary: Glossary | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import tomllib
@@ -9,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from urllib.parse import parse_qsl
 
 from starlette.datastructures import UploadFile
@@ -19,7 +20,7 @@ from starlette.requests import Request
 from docnmt.base.errors import DocnmtError
 from docnmt.data.subwords import Subwords
 from docnmt.decoding.terms import Glossary
-from docnmt.serving.web import Settings
+from docnmt.serving.web import FORM_BYTES, TEXT_ROUTES, Settings
 from docnmt.serving.worker import ModelInfo, code
 
 # ---- The languages of the models ----
@@ -131,7 +132,9 @@ AUTO = "auto"
 FIELDS = 2_000  # of a form
 LARGEST_FIELD = 64 << 20  # bytes; the body as a whole has a lower limit
 BRACKETS = 60_000  # in a JSON body: building many small lists takes long
+SHORT = 8 * 1024  # bytes of a form that are parsed at once; more are parsed in a thread
 TERMS = 1_000  # of a glossary
+GLOSSARY = 512 * 1024  # characters of one that is a field of a form
 LISTS = ("q", "previous")  # a form may repeat them
 ENDINGS = {"text": ".txt", "html": ".html"}  # of files that are read in the same way
 _FLAGS = {"true": True, "false": False}
@@ -155,7 +158,7 @@ async def read_parameters(request: Request) -> Parameters:
         raise HTTPException(415, f"Invalid request: {kind} is neither JSON nor a form")
     fields: list[tuple[str, Any]] = _fields(request.scope["query_string"])
     if kind == "application/x-www-form-urlencoded":
-        fields += _fields(await request.body())
+        fields += await _urlencoded(request)
     elif kind:
         fields += await _multipart(request)
     found: dict[str, Any] = {}
@@ -174,26 +177,33 @@ def _fields(encoded: bytes) -> list[tuple[str, str]]:
         raise bad("the form cannot be read") from None
 
 
+async def _urlencoded(request: Request) -> list[tuple[str, str]]:
+    body = await request.body()
+    if len(body) > FORM_BYTES and request.scope["path"] not in TEXT_ROUTES:
+        raise HTTPException(413, f"Invalid request: the form has more than {FORM_BYTES:,} bytes. Send multipart.")
+    return _fields(body) if len(body) < SHORT else await asyncio.to_thread(_fields, body)
+
+
 async def _multipart(request: Request) -> list[tuple[str, Any]]:
     try:
         return (await request.form(max_files=1, max_fields=FIELDS, max_part_size=LARGEST_FIELD)).multi_items()
-    except (ValueError, LookupError):  # a charset that does not exist, parts that are none
+    except (ValueError, LookupError, AssertionError):  # a charset that does not exist, parts that are none
         raise bad("the form cannot be read") from None
 
 
-def _from_json(body: bytes) -> Parameters:
-    if body.count(b"[") + body.count(b"{") > BRACKETS:
-        raise bad("the body has too many brackets")
-    return json_object(body)
+def _from_json(given: bytes, name: str = "the body") -> Parameters:
+    if given.count(b"[") + given.count(b"{") > BRACKETS:
+        raise bad(f"{name} has too many brackets")
+    return json_object(given, name)
 
 
-def json_object(body: bytes) -> dict[str, Any]:
+def json_object(given: bytes, name: str = "the body") -> dict[str, Any]:
     try:
-        found = json.loads(body)
+        found = json.loads(given)
     except (ValueError, RecursionError):
-        raise bad("the body is not JSON") from None
+        raise bad(f"{name} is not JSON") from None
     if not isinstance(found, dict):
-        raise bad("the body is not a JSON object")
+        raise bad(f"{name} is not a JSON object")
     return found
 
 
@@ -202,7 +212,9 @@ def _typed(name: str, value: Any) -> Any:
     if name == "context" and isinstance(value, str):
         return _FLAGS.get(value.lower(), value)
     if name == "glossary" and isinstance(value, str):
-        return _from_json(value.encode("utf-8", "replace"))
+        if len(value) > GLOSSARY:
+            raise bad(f"glossary has more than {GLOSSARY:,} characters")
+        return _from_json(value.encode("utf-8", "replace"), "glossary")
     if name == "alternatives" and isinstance(value, str) and value.isdecimal():
         return int(value[:9])
     return value
@@ -217,7 +229,7 @@ def require(parameters: Parameters, *names: str) -> None:
 
 def text_of(parameters: Parameters, name: str, default: str | None = None) -> str:
     value = parameters.get(name, default)
-    if value is None:
+    if value is None and name not in parameters:
         raise bad(f"missing {name} parameter")
     if not isinstance(value, str):
         raise bad(f"{name} is not a string")
@@ -237,11 +249,18 @@ def flag_of(parameters: Parameters, name: str, default: bool) -> bool:
     return value
 
 
-def texts_of(parameters: Parameters, name: str) -> list[str]:
+def texts_of(parameters: Parameters, name: str, settings: Settings) -> list[str]:
     """A string or a list of strings; empty if the parameter is missing."""
     value = parameters.get(name, [])
     given = value if isinstance(value, list) else [value]
-    return [text_of({name: each}, name) for each in given]
+    told = "request" if name == "q" else name  # as LibreTranslate says it
+    if len(given) > settings.strings:
+        raise bad(f"{told} ({len(given)}) exceeds batch limit ({settings.strings})")
+    texts = [text_of({name: each}, name) for each in given]
+    length = sum(map(len, texts))
+    if length > settings.characters:
+        raise bad(f"{told} ({length}) exceeds text limit ({settings.characters})")
+    return texts
 
 
 def glossary_of(parameters: Parameters) -> Glossary | None:
@@ -253,7 +272,8 @@ def glossary_of(parameters: Parameters) -> Glossary | None:
         raise bad("glossary must be an object that maps terms to their translations")
     if len(terms) > TERMS:
         raise bad(f"glossary has more than {TERMS:,} terms")
-    return Glossary.of({text_of({"a term": s}, "a term"): text_of({s: t}, s) for s, t in terms.items()})
+    one, other = "a term of the glossary", "a translation in the glossary"
+    return Glossary.of({text_of({one: term}, one): text_of({other: text}, other) for term, text in terms.items()})
 
 
 def upload_of(parameters: Parameters) -> UploadFile:
@@ -273,8 +293,8 @@ class FileAsked:
     encoding: str  # of a text file that is not in UTF-8; "": found out
 
     @classmethod
-    def of(cls, parameters: Parameters, settings: Settings) -> FileAsked:
-        previous = _within(texts_of(parameters, "previous"), settings)
+    def of(cls, parameters: Parameters, settings: Settings) -> Self:
+        previous = texts_of(parameters, "previous", settings)
         context, encoding = flag_of(parameters, "context", True), text_of(parameters, "encoding", "")
         return cls(context, previous, glossary_of(parameters), encoding)
 
@@ -289,9 +309,9 @@ class TextsAsked(FileAsked):
     alternatives: int
 
     @classmethod
-    def of(cls, parameters: Parameters, settings: Settings) -> TextsAsked:
+    def of(cls, parameters: Parameters, settings: Settings) -> Self:
         require(parameters, "q", "source", "target")
-        texts, how = _within(texts_of(parameters, "q"), settings), FileAsked.of(parameters, settings)
+        texts, how = texts_of(parameters, "q", settings), FileAsked.of(parameters, settings)
         format = text_of(parameters, "format", "text")
         if format not in ENDINGS:
             raise bad(f"{format} format is not supported")
@@ -300,12 +320,3 @@ class TextsAsked(FileAsked):
             raise bad(f"alternatives is not a number from 0 to {settings.alternatives}")
         is_list = isinstance(parameters["q"], list)
         return cls(how.context, how.previous, how.glossary, "", texts, is_list, format, int(alternatives))
-
-
-def _within(texts: list[str], settings: Settings) -> list[str]:
-    if len(texts) > settings.strings:
-        raise bad(f"request ({len(texts)}) exceeds batch limit ({settings.strings})")
-    length = sum(map(len, texts))
-    if length > settings.characters:
-        raise bad(f"request ({length}) exceeds text limit ({settings.characters})")
-    return texts

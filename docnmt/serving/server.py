@@ -12,6 +12,7 @@ import socket
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import anyio
 import h11
@@ -19,7 +20,7 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -32,7 +33,7 @@ from docnmt.serving.metrics import Metrics
 from docnmt.serving.pool import LONG, CallFailed, OutOfMemory, Overloaded, Pool, TimedOut, WorkerDied
 from docnmt.serving.requests import Detector, name_of, subwords_of
 from docnmt.serving.uploads import Downloads
-from docnmt.serving.web import FAILED, BodyLimits, KeysForPages, Middleware, Security, Settings, in_sentences
+from docnmt.serving.web import FAILED, GONE, BodyLimits, KeysForPages, Middleware, Security, Settings, in_sentences
 from docnmt.serving.worker import ModelInfo, named
 
 # ---- The application: API and page, with the layers around them ----
@@ -43,7 +44,7 @@ def make_app(pool: Pool, settings: Settings, detector: Detector, downloads: Down
     own, page = api.routes(), pages.routes(pool)
     app: ASGIApp = Starlette(routes=[*own, *page], exception_handlers=dict.fromkeys(ERRORS, _told))
     if api.keys:
-        app = KeysForPages(app, api.keys, frozenset(_first_parts(own)))
+        app = KeysForPages(app, api.keys, frozenset([*_first_parts(own), "static"]))
     app = Measured(BodyLimits(app, settings.body_bytes, settings.seconds), pool.metrics, [*own, *page])
     if settings.origins:
         app = CORSMiddleware(app, allow_origins=settings.origins, allow_methods=["GET", "POST"], allow_headers=["*"])
@@ -86,13 +87,26 @@ class Measured(Middleware):
 
 # ---- Errors as answers ----
 
-ERRORS = (HTTPException, DocnmtError, Overloaded, TimedOut, WorkerDied, OutOfMemory, CallFailed, Exception)
+ERRORS = (
+    *(ClientDisconnect, HTTPException, DocnmtError, Overloaded),
+    *(TimedOut, WorkerDied, OutOfMemory, CallFailed, Exception),
+)
+
+
+# What Starlette says by itself, and what we say.
+UNTOLD = {
+    "Not Found": "There is nothing at this address. /docs lists what there is.",
+    "Method Not Allowed": "This address does not take such requests. /docs lists what there is.",
+}
 
 
 async def _told(request: Request, error: Exception) -> Response:
     status, message, headers = 500, FAILED, {}
-    if isinstance(error, HTTPException):
-        status, message, headers = error.status_code, error.detail, dict(error.headers or {})
+    if isinstance(error, ClientDisconnect):
+        status, message = GONE
+    elif isinstance(error, HTTPException):
+        status, headers = error.status_code, dict(error.headers or {})
+        message = UNTOLD.get(error.detail, error.detail)
     elif isinstance(error, DocnmtError):
         status, message = 400, str(error)
     elif isinstance(error, Overloaded):
@@ -109,14 +123,46 @@ async def _told(request: Request, error: Exception) -> Response:
 CONNECTIONS = 1000  # in all; beyond that requests are answered with 503
 PER_ADDRESS = 200  # note that a proxy is one address
 HEADER_SECONDS = 20
+CHUNKS = 300  # of a body; if there are more, they must have
+CHUNK_BYTES = 64  # on average
 
 _TOO_MANY = b"HTTP/1.1 429 Too Many Requests\r\nConnection: close\r\nRetry-After: 10\r\nContent-Length: 0\r\n\r\n"
+
+
+class StrictConnection(h11.Connection):
+    """Refuses bodies in tiny chunks, as each takes h11 as long as a large one, and requests of two lengths, which a
+    proxy before us may understand in another way."""
+
+    _chunks = _bytes = 0
+
+    def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            self._chunks = self._bytes = 0
+            if {b"content-length", b"transfer-encoding"} <= {name for name, _ in event.headers}:
+                raise h11.RemoteProtocolError("both Content-Length and Transfer-Encoding")
+        elif isinstance(event, h11.Data):
+            self._chunks += event.chunk_start
+            self._bytes += len(event.data)
+            if self._chunks > CHUNKS and self._bytes < CHUNK_BYTES * self._chunks:
+                raise h11.RemoteProtocolError("the chunks of the body are too small")
+        return event
 
 
 class PatientProtocol(H11Protocol):
     """Waits for the headers of a request, but not for ever."""
 
     _late: asyncio.TimerHandle | None = None
+
+    def __init__(self, *arguments: Any, **named: Any):
+        super().__init__(*arguments, **named)
+        self.conn = StrictConnection(h11.SERVER, 64 * 1024)  # bytes of headers, as uvicorn has it
+
+    def send_400_response(self, msg: str) -> None:
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            super().send_400_response(msg)
+        else:  # half an answer has been sent
+            self.transport.close()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -156,6 +202,7 @@ def listen(host: str, port: int) -> socket.socket:
         found = socket.create_server((host, port), family=family, backlog=512)
     except (OSError, OverflowError) as error:
         raise DocnmtError(f"cannot listen on {host}, port {port} ({error})\n  Give another --port or --host.") from None
+    found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # for its connections; asyncio does not set it for them
     found.set_inheritable(False)  # the model processes must not hold it open
     return found
 

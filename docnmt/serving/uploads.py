@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import fcntl
+import gzip
+import io
 import json
 import os
 import secrets
 import shutil
 import tempfile
 import time
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,6 +32,7 @@ from docnmt.serving.requests import bad, text_of
 
 FILES = 8  # that may be in memory at a time, being translated or waiting
 MOST = 10_000  # sentences: a longer page helps neither its reader nor the browser
+UNPACKED = 32 << 20  # bytes of a gzip file
 
 
 class FewFiles:
@@ -104,7 +108,7 @@ def read_texts(given: str) -> Texts:
 
 
 def _upload(translator: Translator, data: bytes, name: str, encoding: str) -> Upload:
-    name = PurePosixPath(name.replace("\\", "/").replace("\0", "")).name[-200:]
+    name = file_name(name)
     if name in ("", ".."):
         raise DocnmtError("the file has no name\n  Give it one: its extension tells what kind of file it is.")
     if is_document(name):
@@ -112,6 +116,12 @@ def _upload(translator: Translator, data: bytes, name: str, encoding: str) -> Up
     if encoding:
         raise DocnmtError(f"{name}: this kind of file must be UTF-8\n  Save it as UTF-8, and leave the encoding out.")
     return Corpus(data, name, languages_of(translator))
+
+
+def file_name(given: str) -> str:
+    """The name without folders: its end, as long as a file's may be, in characters that a file's may have."""
+    name = PurePosixPath(given.replace("\\", "/").replace("\0", "")).name
+    return name.encode("utf-8", "replace")[-200:].decode("utf-8", "ignore")
 
 
 def _translated_name(name: str, languages: tuple[str, str], ending: str = "") -> str:
@@ -187,7 +197,7 @@ def _read_corpus(data: bytes, name: str) -> tuple[str, list[Placed]]:
     """The readers need a file, as some read it twice."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / name
-        path.write_bytes(data)
+        path.write_bytes(_unpacked(data, name))
         try:
             kind, found, count = corpus_format(str(path)), [], 0
             for placed in placed_documents(str(path), kind):
@@ -197,6 +207,20 @@ def _read_corpus(data: bytes, name: str) -> tuple[str, list[Placed]]:
         except DocnmtError as error:  # do not reveal the temporary folder
             raise DocnmtError(str(error).replace(f"{folder}/", "")) from None
     return kind, found
+
+
+def _unpacked(data: bytes, name: str) -> bytes:
+    """A gzip file unpacked, as long as that is not too much; others as they are."""
+    if not data.startswith(b"\x1f\x8b"):
+        return data
+    try:
+        with gzip.open(io.BytesIO(data)) as file:
+            unpacked = file.read(UNPACKED + 1)
+    except (OSError, EOFError, zlib.error):
+        raise DocnmtError(f"{name}: cannot be unpacked\n  Send it as it is, without gzip.") from None
+    if len(unpacked) > UNPACKED:
+        raise DocnmtError(f"{name}: unpacks to more than {UNPACKED >> 20} MB\n  Send a part of it.")
+    return unpacked
 
 
 # ---- Translations that wait to be fetched: not for long, and not without end ----

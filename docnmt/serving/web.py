@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import binascii
 import hmac
 import ipaddress
 import os
 import time
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -67,6 +67,7 @@ def read_keys(path: str) -> frozenset[str]:
 
 
 FAILED = "Something went wrong in the server. See its log."
+GONE = 499, "The client has gone."  # nobody reads it, but the metrics count it
 
 
 def in_sentences(message: str) -> str:
@@ -195,7 +196,7 @@ def _authorization(headers: Headers) -> list[str]:
     if scheme.lower() == "basic":
         try:
             return [base64.b64decode(value).decode().partition(":")[2]]
-        except (binascii.Error, UnicodeDecodeError):
+        except ValueError:  # neither is anything but ASCII base64, nor need its bytes be UTF-8
             return []
     return []
 
@@ -203,8 +204,15 @@ def _authorization(headers: Headers) -> list[str]:
 # ---- Limits on the size of request bodies, and on the time they take to arrive ----
 
 
+HELD = 256 << 20  # bytes of the bodies of all requests at a time
+REST_SECONDS, REST_BYTES = 2, 32 << 20  # how much of a body is let go before its connection is closed
+
+
 class BodyLimits(Middleware):
-    """A request that is answered before all of it has arrived ends its connection: nobody reads the rest."""
+    """A request that is answered before all of it has arrived ends its connection. Some of the rest is still taken,
+    and let go: to a client that is busy sending, a connection closed at once would look broken."""
+
+    _held = 0  # bytes, of all requests
 
     def __init__(self, app: ASGIApp, limit: Callable[[str], int], seconds: float):
         """The limit of a path in bytes, and the seconds in which a body must arrive."""
@@ -228,18 +236,39 @@ class BodyLimits(Middleware):
             except TimeoutError:
                 raise HTTPException(408, "The request did not arrive in time.") from None
             size += len(message.get("body", b""))
+            self._held += len(message.get("body", b""))
             whole = not message.get("more_body", False)
             if size > limit:
                 whole = False
                 raise HTTPException(413, told)
+            if self._held > HELD:
+                self._held, size, whole = self._held - size, 0, False
+                raise HTTPException(429, "Too much is being sent at a time. Try again later.", {"Retry-After": "10"})
             return message
 
         async def closing(message: Message) -> None:
-            if message["type"] == "http.response.start" and has_body and not whole:
+            early = has_body and not whole
+            if early and message["type"] == "http.response.start":
                 MutableHeaders(scope=message)["Connection"] = "close"
+            elif early and not message.get("more_body", False):
+                await send({**message, "more_body": True})
+                await _let_go(receive)
+                message = {"type": message["type"], "body": b""}
             await send(message)
 
         if announced.isdecimal() and int(announced[:20]) > limit:
             await JSONResponse({"error": told}, 413)(scope, receive, closing)
             return
-        await self.app(scope, counted, closing)
+        try:
+            await self.app(scope, counted, closing)
+        finally:
+            self._held -= size
+
+
+async def _let_go(receive: Receive) -> None:
+    """Takes the rest of a body, as long as it is not too much."""
+    room = REST_BYTES
+    with suppress(TimeoutError):
+        async with asyncio.timeout(REST_SECONDS):
+            while room > 0 and (message := await receive()).get("more_body", False):
+                room -= len(message["body"])

@@ -6,6 +6,7 @@ import asyncio
 import errno
 import gc
 import multiprocessing
+import os
 import resource
 import shutil
 import signal
@@ -21,6 +22,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import torch
@@ -251,6 +253,7 @@ def _work(connection: Connection, folders: Mapping[str, str], models: Models, me
     """Runs until the server closes the connection or is gone."""
     for number in (signal.SIGINT, signal.SIGTERM):  # terminals signal all processes: the server decides
         signal.signal(number, signal.SIG_IGN)
+    Thread(target=_end_with_the_server, daemon=True).start()
     warnings.simplefilter("ignore")  # about sentences that are too long and the like: nobody would read them
     if scratch is not None:
         shutil.rmtree(scratch, ignore_errors=True)  # left by the process before
@@ -281,6 +284,14 @@ def _work(connection: Connection, folders: Mapping[str, str], models: Models, me
                 return
     except (EOFError, OSError):
         return
+
+
+def _end_with_the_server() -> None:
+    """A server that was killed cannot end its processes, and one that is at work does not see it go."""
+    server = multiprocessing.parent_process()
+    if server is not None:
+        server.join()
+        os._exit(1)
 
 
 def _answer(

@@ -140,6 +140,25 @@ def test_a_large_glossary_is_quick():
     assert time.perf_counter() - begin < 10
 
 
+def test_glossaries_are_equal_by_their_terms_and_compared_quickly():
+    """A queue has one as a key, and asks for it with each sentence."""
+    one, same, other = ({f"mot {n}": f"word {n + more}" for n in range(1_000)} for more in (0, 0, 1))
+    one, same, other = Glossary.of(one), Glossary.of(same), Glossary.of(other)
+    assert one == same and hash(one) == hash(same) and one != other and hash(one) != hash(other)
+    assert Glossary.of({"a": "b"}) != Glossary.of({"b": "a"}) and one != "a glossary"
+    started = time.process_time()
+    for _ in range(1_000):
+        assert {same: 1}[one] == 1
+    assert time.process_time() - started < 0.1
+
+
+def test_thousands_of_accents_on_a_letter_are_refused_before_they_are_sorted():
+    started = time.process_time()
+    with pytest.raises(DocnmtError, match="the term has 300,001 characters"):
+        Glossary.of({"e" + "\u0301\u0323" * 150_000: "a"})
+    assert time.process_time() - started < 1
+
+
 def test_a_glossary_is_told_by_its_terms():
     # Work that was begun with one glossary is not gone on with under another: options are compared by their content.
     one, other = glossary(("chat", "cat")), glossary(("chat", "kitty"))

@@ -95,6 +95,15 @@ def test_a_name_is_its_judges_who_has_a_link_to_go_on_elsewhere(client, store):
     assert judge(other, "Anna", 1, "second")["judged"] == 1
 
 
+def test_of_two_who_give_a_name_at_once_one_gets_it(client):
+    apart = [TestClient(client.app, base_url="http://localhost:5001") for _ in range(16)]  # cookies of their own
+    for attempt in range(5):
+        with ThreadPoolExecutor(16) as pool:
+            name = {"name": f"Judge {attempt}"}
+            statuses = list(pool.map(lambda one, name=name: one.post("/api/judges", json=name).status_code, apart))
+        assert sorted(statuses) == [200] + [403] * 15
+
+
 def test_judges_of_an_earlier_version_get_their_links(store, tmp_path):
     path = tmp_path / "earlier"
     Store(path, store.sample).close()
@@ -215,7 +224,8 @@ def test_requests_that_are_none(client):
     assert client.post(url, content=b" " * 5000, headers=headers).status_code == 413
     assert client.post(url, data={"judge": "Anna", "choice": "first"}).status_code == 415  # another site's form
     assert client.put(url, json={}).status_code == 405
-    assert client.get("/api/questions/x").status_code == 404
+    for number in ("x", "9" * 5_000, "²", "-1"):
+        assert client.get(f"/api/questions/{number}", params={"judge": "Anna"}).status_code == 404
     assert client.get("/static/../store.py").status_code == 404
 
 

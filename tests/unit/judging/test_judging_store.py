@@ -53,7 +53,7 @@ def test_the_last_word_counts_and_the_others_stay(store, tmp_path):
 
 
 def test_the_better_system_is_the_one_that_stood_there(store):
-    firsts = store.first_systems(store.enter("Anna"))
+    firsts = store.first_systems(store.enter("Anna")[0])
     assert set(firsts) == {0, 1}
     for document, first in enumerate(firsts):
         for choice, better in (("first", first), ("second", 1 - first), ("equal", None)):
@@ -62,13 +62,14 @@ def test_the_better_system_is_the_one_that_stood_there(store):
 
 
 def test_judges_are_told_apart_by_name_whatever_its_case_and_spaces(store):
-    assert store.enter("  Anna   Maria ") == "Anna Maria"
-    assert store.enter("anna maria") == "Anna Maria"
-    assert store.enter("Jose\u0301") == store.enter("José")
+    assert store.enter("  Anna   Maria ") == ("Anna Maria", True)
+    assert store.enter("anna maria") == ("Anna Maria", False)
+    assert store.enter("Jose\u0301")[0] == store.enter("José")[0]
     store.judge("ANNA MARIA", Place(0, 0), "equal")
     assert store.choices("Anna Maria") and not store.choices("José")
     assert store.first_systems("ANNA maria") == store.first_systems("Anna Maria")
     assert store.secret("anna MARIA") and store.secret("Ben") is None
+    assert store.enter("An\u200bna\u00ad Maria") == ("Anna Maria", False), "they look the same"
 
 
 @pytest.mark.parametrize("name", ["", "   ", "x" * 61, "=1+1", "@me", "-", "a\x00b", "a\ud800"])
@@ -164,7 +165,7 @@ def test_many_judges_at_once_through_two_connections(store, tmp_path):
     def judge(number: int) -> None:
         used = (store, other)[number % 2]
         try:
-            name = used.enter(f"Judge {number}")
+            name, _ = used.enter(f"Judge {number}")
             for k, place in enumerate(places):
                 used.judge(name, place, ("first", "equal", "second")[(number + k) % 3])
         except Exception as error:  # shown below: a thread's own would be lost

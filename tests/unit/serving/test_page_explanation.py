@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +13,7 @@ from docnmt.config import ContextConfig
 from docnmt.decoding.translator import Translator
 from docnmt.document import ParallelDocument
 from docnmt.evaluation.context_gain import END, context_gain, target_words
+from docnmt.serving import explain as module
 from docnmt.serving.explain import aligned, explain
 from tests.builders import loaded_model, parallel_documents
 from tests.every_system import briefly_trained
@@ -40,6 +42,12 @@ def test_probabilities_are_those_of_context_gain(translator, documents):
             values = gain.log_probabilities[name][position]
             summed = [values[word.begin : word.end].sum() for word in words]
             assert found["log"][name] == pytest.approx(summed, abs=1e-3)
+
+
+def test_the_answer_is_written_where_the_model_is(translator, documents):
+    document = documents[0]
+    written = module.explained(translator, document.source, document.target, 2)
+    assert json.loads(written) == json.loads(json.dumps(explained(translator, document, 2)))
 
 
 def test_a_sentence_without_neighbours_gains_exactly_nothing(translator, documents):

@@ -120,6 +120,22 @@ def test_tables_and_json_lines():
     assert written["target"] == ["chat le", "", "mer la"]
 
 
+def test_gzip_files_are_unpacked_within_limits(monkeypatch):
+    found = read_upload(Fake(backwards), gzip.compress(b"a b\nc\n"), "a.txt.gz")
+    assert [sentence["text"] for sentence in sentences(found)] == ["a b", "c"]
+    monkeypatch.setattr(uploads, "UNPACKED", 1 << 20)
+    with pytest.raises(DocnmtError, match="unpacks to more than 1 MB"):  # empty lines are no sentences to count
+        read_upload(Fake(backwards), gzip.compress(b"\n" * ((1 << 20) + 1)), "a.tsv.gz")
+    with pytest.raises(DocnmtError, match="cannot be unpacked"):
+        read_upload(Fake(backwards), gzip.compress(b"a\n" * 1000)[:-9], "a.txt.gz")
+
+
+@pytest.mark.parametrize("name", ["é" * 300 + ".tsv", "a\ud800.tsv", "\ud800" * 300 + ".tsv"])
+def test_names_that_a_file_cannot_have(name):
+    found = read_upload(Fake(backwards), b"d\tle pain\n", name)
+    assert found["name"].endswith(".tsv")
+
+
 def test_what_is_refused(monkeypatch):
     fake = Fake(backwards)
     with pytest.raises(DocnmtError, match="nothing to translate"):

@@ -273,7 +273,11 @@ def test_downloads_do_not_pile_up(monkeypatch):
         ({"q": "a", "context": "false"}, "context is neither"),
         ({"q": "a", "previous": [1]}, "previous is not a string"),
         ({"q": "a", "glossary": ["b"]}, "glossary must be an object"),
-        ({"q": "a", "glossary": {"b": 1}}, "b is not a string"),
+        ({"q": "a", "glossary": {"b": 1}}, "a translation in the glossary is not a string"),
+        ({"q": "a", "glossary": {"b": None}}, "a translation in the glossary is not a string"),
+        ({"q": "a", "glossary": {"b": "c" * 201}}, "glossary, term 1: the translation has 201 characters"),
+        ({"q": "a", "previous": "b" * 50_001}, "previous (50001) exceeds text limit"),
+        ({"q": "a", "format": None}, "format is not a string"),
         ({"q": "a", "glossary": {"b": " "}}, "the translation is empty"),
         ({"q": "a", "glossary": {str(n): "b" for n in range(1001)}}, "more than 1,000 terms"),
         ({"q": "a", "source": "de", "target": "en"}, "de is not supported"),
@@ -316,8 +320,9 @@ def test_bodies_that_cannot_be_read(server, kind, content, status):
 
 
 def test_other_paths_and_methods_answer_in_the_same_shape(server):
-    assert server.client.get("/nowhere").json() == {"error": "Not Found."}
-    assert server.client.get("/translate").json() == {"error": "Method Not Allowed."}
+    assert "/docs lists what there is" in server.client.get("/nowhere").json()["error"]
+    assert "/docs lists what there is" in server.client.get("/translate").json()["error"]
+    assert server.client.get("/docs").status_code == 200
 
 
 def test_limits():
@@ -422,10 +427,13 @@ def test_keys():
     assert client.post("/detect", data={"q": "a"}, headers={"Authorization": "Bearer k1"}).status_code == 200
     for path in ("/languages", "/health", "/openapi.json", "/frontend/settings", "/metrics"):
         assert client.get(path).status_code == 200
-    for path in ("/", "/page/models", "/static/style.css"):
+    for path in ("/", "/page/models"):
         answer = client.get(path)
         assert answer.status_code == 401 and answer.headers["www-authenticate"].startswith("Basic ")
     assert client.get("/", headers={"Authorization": "Basic !"}).status_code == 401
+    assert client.get("/", headers={"Authorization": "Basic é".encode("latin-1")}).status_code == 401
+    for path in ("/docs", "/static/style.css"):  # a page that all may read, and what it looks like
+        assert client.get(path).status_code == 200
 
 
 def test_keys_come_from_a_file_or_the_environment(tmp_path, monkeypatch):
@@ -520,3 +528,14 @@ def test_settings_for_pages(server):
         "target": {"code": "en", "name": "English"},
     }
     assert ".docx" in found["supportedFilesFormat"] and not found["keyRequired"]
+
+
+def test_a_file_whose_name_no_file_can_have_comes_back(server):
+    for name in (b"\\ud800.txt", b"\\u00e9" * 300 + b".txt"):
+        part = b'--x\r\nContent-Disposition: form-data; name="%s"%s\r\n\r\n%s\r\n'
+        fields = [part % (each, b"", b"fr en".split()[each == b"target"]) for each in (b"source", b"target")]
+        body = b"".join(fields) + part % (b"file", b'; filename="%s"' % name, b"Il pleut.") + b"--x--\r\n"
+        kind = {"Content-Type": "multipart/form-data; boundary=x; charset=unicode_escape"}
+        answer = server.client.post("/translate_file", content=body, headers=kind)
+        assert answer.status_code == 200, answer.text
+        assert server.client.get(answer.json()["translatedFileUrl"]).status_code == 200

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import http.client
 import os
+import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -21,7 +24,8 @@ from docnmt.serving import server as module
 from docnmt.serving import web
 from docnmt.serving.pool import OutOfMemory, Pool
 from docnmt.serving.queue import Mode
-from docnmt.serving.uploads import PREFIX, Downloads
+from docnmt.serving.server import listen
+from docnmt.serving.uploads import FILES, PREFIX, Downloads
 from docnmt.serving.worker import Gone, Shelf, Worker
 from tests.judging_samples import make_sample
 from tests.live_server import Live, connections, is_closed
@@ -96,9 +100,9 @@ def test_judging_waits_no_longer_for_a_body(tmp_path, monkeypatch):
 
 HOSTILE = """
 import http.client, json, sys
-def ask(path, body):
+def ask(path, body, kind="application/json", **headers):
     server = http.client.HTTPConnection("127.0.0.1", int(sys.argv[1]), timeout=60)
-    server.request("POST", path, body, {"Content-Type": "application/json", "Host": "localhost"})
+    server.request("POST", path, body, {"Content-Type": kind, "Host": "localhost", **headers})
     answer = server.getresponse()
     answer.read()
     print(path, answer.status)
@@ -109,6 +113,21 @@ ask("/page/translate", json.dumps({"documents": [{"sentences": ["12"] * 10_000}]
 ask("/page/explanation", "[" + "[]," * 200_000 + "[]]")
 ask("/translate", '{"q": [' + "[]," * 200_000 + "[]]}")
 ask("/translate", json.dumps({"q": "1. " * 16_000, "source": "fr", "target": "en"}))
+asked = {"q": "Une phrase.", "source": "fr", "target": "en"}
+ask("/translate", json.dumps({**asked, "q": ["a"] * 120_000}))
+ask("/translate", json.dumps({**asked, "glossary": {"e" + "\u0301" * 100_000: "a"}}))
+ask("/translate", json.dumps({**asked, "glossary": {f"{n}" + "\u0323\u0301" * 95: "a" for n in range(400)}}))
+documents = [{"sentences": ["Une phrase."]}]
+glossary = {f"mot{n}": "word" for n in range(300_000)}
+ask("/page/translate", json.dumps({"documents": documents, "glossary": glossary}))
+ask("/page/translate", json.dumps({"documents": documents, "context": [[]] * 1_000_000}))
+ask("/page/translate", json.dumps({"documents": documents, "model": {"a": [[]] * 1_000_000}}))
+form = "application/x-www-form-urlencoded"
+ask("/translate", "source=fr&target=en&q=" + "%41" * 200_000, form)
+ask("/translate_file", "q=" + "%41" * 3_000_000, form)
+part = "--x\\r\\nContent-Disposition: form-data; name="
+fields = part + '"glossary"\\r\\n\\r\\n' + json.dumps(glossary) + "\\r\\n--x--\\r\\n"
+ask("/translate_file", fields, "multipart/form-data; boundary=x")
 """
 
 
@@ -118,8 +137,97 @@ def test_nothing_keeps_the_event_loop_for_long():
         done = subprocess.run([sys.executable, "-c", HOSTILE, str(live.port)], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         statuses = [line.split() for line in done.stdout.splitlines()]
-        assert [status for _, status in statuses] == ["200", "400", "200", "400", "400", "200"]
+        assert (
+            " ".join(status for _, status in statuses) == "200 400 200 400 400 200 400 400 200 400 400 400 400 413 400"
+        )
         assert live.blocked < 0.05
+
+
+@pytest.mark.slow
+def test_tiny_chunks_do_not_keep_the_event_loop():
+    chunks = b"1\r\n \r\n" * 40_000
+    with Live() as live, connections(live, 1) as (one,):
+        head = b"POST /page/tmx HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        one.sendall(head + b"Transfer-Encoding: chunked\r\n\r\n")
+        with contextlib.suppress(ConnectionError):
+            one.sendall(chunks)
+        assert is_closed(one, 10)
+        assert live.blocked < 0.05
+
+
+def test_chunks_of_an_ordinary_size_are_taken():
+    from tests.serving_app import Server
+
+    body = b'{"q": "a", "source": "fr", "target": "en"' + b" " * 39_000 + b"}"
+    pieces = [body[at : at + 65] for at in range(0, len(body), 65)]
+    with Live(Server().app) as live, connections(live, 1) as (one,):
+        one.sendall(HEAD + b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n")
+        one.sendall(b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\n\r\n")
+        assert one.recv(1000).startswith(b"HTTP/1.1 200")
+
+
+def test_a_request_with_two_lengths_is_refused():
+    with Live(silent) as live, connections(live, 1) as (one,):
+        one.sendall(HEAD + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n")
+        assert one.recv(1000).startswith(b"HTTP/1.1 400")
+        assert is_closed(one, 10)
+
+
+def test_small_answers_are_not_held_back():
+    """On a connection that is kept, they would wait 40 ms for the client's last packet to be confirmed."""
+    with listen("127.0.0.1", 0) as bound, socket.create_connection(bound.getsockname()):
+        accepted, _ = bound.accept()
+        with accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+def test_a_client_that_is_busy_sending_still_gets_its_answer():
+    from tests.serving_app import Server
+
+    with Live(Server(characters=100).app) as live:
+        client = http.client.HTTPConnection("127.0.0.1", live.port, timeout=20)
+        client.request("POST", "/translate", b" " * (8 << 20), {"Content-Type": "text/plain", "Host": "localhost"})
+        assert client.getresponse().status == 413
+
+
+def test_bodies_of_all_requests_together_have_a_limit(monkeypatch):
+    from tests.serving_app import Server
+
+    monkeypatch.setattr(web, "HELD", 100_000)
+    server = Server()
+    head = HEAD + b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+    with Live(server.app) as live, connections(live, 2) as (slow, one):
+        slow.sendall(head % 90_001 + b" " * 90_000)
+        time.sleep(0.3)
+        one.sendall(head % 20_000 + b" " * 20_000)
+        assert one.recv(1000).startswith(b"HTTP/1.1 429")
+        slow.sendall(b"}")
+        assert slow.recv(1000).startswith(b"HTTP/1.1 400")
+    assert server.translate("a" * 9_000).status_code == 200, "what was held has been let go"
+
+
+def test_a_body_that_does_not_come_takes_no_place_for_files():
+    from tests.serving_app import Server
+
+    head = b"POST /page/tmx HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    with Live(Server().app) as live, connections(live, FILES + 1) as (*waiting, one):
+        for each in waiting:
+            each.sendall(head + b"Content-Length: 1000\r\n\r\n{")
+        time.sleep(0.3)
+        one.sendall(head + b"Content-Length: 13\r\n\r\n" + b'{"pairs": []}')
+        assert one.recv(1000).startswith(b"HTTP/1.1 200")
+
+
+def test_a_client_that_leaves_while_it_sends_is_no_failure_of_the_server():
+    from tests.serving_app import Server
+
+    server = Server()
+    with Live(server.app) as live, connections(live, 1) as (one,):
+        one.sendall(HEAD + b"Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{")
+        time.sleep(0.3)
+        one.close()
+        time.sleep(0.3)
+    assert [dict(labels)["status"] for labels in server.pool.metrics.requests.values] == ["499"]
 
 
 # ---- processes ----
@@ -208,6 +316,44 @@ def test_models_are_loaded_when_they_are_asked_for_and_the_oldest_go():
     assert loaded[-1] == "de-en" and "fr-en" not in shelf
     tight = Shelf({"fr-en": "fr-en"}, FakeModels(load, bytes=400), room=100)
     assert tight.get("fr-en")  # one that is too large by itself is tried
+
+
+SERVER = """
+import asyncio, os
+from docnmt.serving.pool import Pool
+from tests.serving_fakes import FakeModels, load_telling, sleep
+async def serve():
+    async with Pool({"one": "fr-en"}, workers=1, models=FakeModels(load_telling)) as pool:
+        print(pool._workers[0]._process.pid, flush=True)
+        await pool.call(sleep, 100)
+if __name__ == "__main__":
+    asyncio.run(serve())
+"""
+
+
+def test_the_processes_of_a_killed_server_end_though_they_are_at_work(tmp_path):
+    script = tmp_path / "server.py"
+    script.write_text(SERVER)
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
+    with subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, env=environment) as server:
+        assert server.stdout is not None
+        worker = int(server.stdout.readline())
+        time.sleep(0.3)
+        server.kill()
+    until = time.monotonic() + 20
+    while _runs(worker) and time.monotonic() < until:
+        time.sleep(0.05)
+    still_there = _runs(worker)
+    if still_there:
+        os.kill(worker, signal.SIGKILL)
+    assert not still_there
+
+
+def _runs(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
 
 
 # ---- the disk ----
