@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import json
+import re
 from contextlib import aclosing
 from dataclasses import replace
 
@@ -69,6 +70,15 @@ def test_the_page_and_its_files_need_nothing_else(client):
         assert answer.headers["cache-control"] == "no-cache"
         assert "http://" not in answer.text.replace("http://www.w3.org/2000/svg", "") and "https://" not in answer.text
     assert client.get("/static/../pages.py").status_code == 404
+
+
+def test_scripts_make_no_html_of_strings():
+    """So nothing in a text, a file or an answer can become a part of the page."""
+    scripts = [script for folder in (pages.STATIC, pages.STATIC.parents[1] / "judging" / "static") for script in folder.glob("*.js")]
+    assert len(scripts) >= 2
+    for script in scripts:
+        used = r"innerHTML|outerHTML|AdjacentHTML|HTMLUnsafe|srcdoc|DOMParser|\beval\b|\.write\("
+        assert not re.search(used, script.read_text()), script
 
 
 def test_models_are_told_with_their_languages_and_contexts(client, pool):
