@@ -97,6 +97,7 @@ def run_until_finished(tiny: Tiny, output: Path, killer: Killer, moments: list[i
 
 
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.slow
 def test_killed_again_and_again(tiny, finished, tmp_path, monkeypatch, seed):
     dice = random.Random(seed)
     killer = Killer(monkeypatch)

@@ -21,6 +21,7 @@ from docnmt.serving.requests import Detector, subwords_of
 from docnmt.serving.worker import FOLDERS
 from tests.system.conftest import Result, Tiny, command, environment
 
+pytestmark = pytest.mark.slow  # a server with processes of its own
 LIMIT = 60  # seconds for anything
 
 
@@ -172,7 +173,6 @@ def test_a_client_that_hangs_up_is_not_worked_for(live, text):
     assert "docnmt_queue_sentences 0" in live.get("/metrics")
 
 
-@pytest.mark.slow
 def test_a_stop_lets_requests_finish(models, text):
     live = Live(models["document"], "--queue", "100")
     answers: list[dict] = []

@@ -30,6 +30,7 @@ def test_a_second_training_is_refused_and_the_first_goes_on_undisturbed(tiny: Ti
     assert leftovers(tmp_path / "twice") == []
 
 
+@pytest.mark.slow
 def test_a_killed_training_is_taken_up_at_once(tiny: Tiny, tmp_path):
     first = start_docnmt(*tiny.arguments(tmp_path, *long_run(60), step="sentence"))
     wait_until_training(first, tmp_path / "sentence")

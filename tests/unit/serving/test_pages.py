@@ -74,7 +74,7 @@ def test_the_page_and_its_files_need_nothing_else(client):
 
 def test_scripts_make_no_html_of_strings():
     """So nothing in a text, a file or an answer can become a part of the page."""
-    scripts = [script for folder in (pages.STATIC, pages.STATIC.parents[1] / "judging" / "static") for script in folder.glob("*.js")]
+    scripts = [*pages.STATIC.glob("*.js"), *(pages.STATIC.parents[1] / "judging" / "static").glob("*.js")]
     assert len(scripts) >= 2
     for script in scripts:
         used = r"innerHTML|outerHTML|AdjacentHTML|HTMLUnsafe|srcdoc|DOMParser|\beval\b|\.write\("

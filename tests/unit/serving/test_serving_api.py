@@ -10,6 +10,7 @@ import json
 import pytest
 
 from docnmt.base.errors import DocnmtError
+from docnmt.serving import web
 from docnmt.serving.pool import CallFailed, Overloaded, TimedOut, WorkerDied
 from docnmt.serving.uploads import Downloads
 from docnmt.serving.web import Settings, read_keys
@@ -325,7 +326,8 @@ def test_other_paths_and_methods_answer_in_the_same_shape(server):
     assert server.client.get("/docs").status_code == 200
 
 
-def test_limits():
+def test_limits(monkeypatch):
+    monkeypatch.setattr(web, "REST_SECONDS", 0.1)
     server = Server(characters=10, strings=3, file_bytes=100)
     assert server.translate("a" * 10).status_code == 200
     assert "request (11) exceeds text limit (10)" in server.translate("a" * 11).json()["error"]

@@ -34,6 +34,11 @@ from tests.serving_fakes import FakeModels, dying_load, languages, load_telling,
 HEAD = b"POST /translate HTTP/1.1\r\nHost: localhost\r\n"
 
 
+@pytest.fixture(autouse=True)
+def hurried(monkeypatch) -> None:
+    monkeypatch.setattr(web, "REST_SECONDS", 0.3)
+
+
 async def silent(scope, receive, send) -> None:
     """An application that answers at once and reads nothing."""
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
@@ -242,6 +247,7 @@ def run(work, **options):
     return asyncio.run(asyncio.wait_for(running(), 120))
 
 
+@pytest.mark.slow
 def test_the_process_of_what_nobody_waits_for_is_ended(monkeypatch):
     monkeypatch.setattr(pool_module, "GRACE", 0.1)
 
@@ -256,6 +262,7 @@ def test_the_process_of_what_nobody_waits_for_is_ended(monkeypatch):
     run(work)
 
 
+@pytest.mark.slow
 def test_a_process_whose_work_is_awaited_by_one_of_many_goes_on(monkeypatch):
     monkeypatch.setattr(pool_module, "GRACE", 0.1)
 
@@ -276,6 +283,7 @@ def take_memory(translator, size: int) -> int:
     return len(bytearray(size))
 
 
+@pytest.mark.slow
 def test_a_process_that_takes_too_much_memory_dies_alone():
     async def work(pool: Pool) -> None:
         assert await pool.call(take_memory, 10 << 20) == 10 << 20
@@ -331,6 +339,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_the_processes_of_a_killed_server_end_though_they_are_at_work(tmp_path):
     script = tmp_path / "server.py"
     script.write_text(SERVER)

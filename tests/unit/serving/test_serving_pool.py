@@ -29,6 +29,8 @@ from tests.serving_fakes import (
     sleep,
 )
 
+pytestmark = pytest.mark.slow  # each starts processes
+
 
 def with_pool(work: Callable[[Pool], Awaitable[Any]], load=load_telling, **options) -> Any:
     async def run() -> Any:
@@ -167,7 +169,6 @@ def test_a_process_that_dies_is_replaced_and_its_work_done_again(tmp_path):
     with_pool(work)
 
 
-@pytest.mark.slow
 def test_what_kills_processes_is_told_and_hurts_nobody_else():
     async def work(pool: Pool) -> None:
         harmless = [[f"{n}{letter}" for letter in "abc"] for n in range(10)]
