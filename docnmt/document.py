@@ -69,7 +69,26 @@ def _sentences(document: Document | ParallelDocument, side: str) -> None:
         shown = repr(given) if len(given) <= 40 else f"{given[:40]!r}..."
         raise DocnmtError(f"document {document.id}: {side} is a single string, {shown}\n  Give a list of sentences.")
     if not isinstance(given, tuple):
-        object.__setattr__(document, side, tuple(given))
+        given = tuple(given)
+        object.__setattr__(document, side, given)
+    check_sentences(given, f"document {document.id}: {side}")
+
+
+def check_sentences(sentences: Sequence[str], name: str) -> None:
+    """`name` is what the sentences are."""
+    for number, sentence in enumerate(sentences, 1):
+        if not isinstance(sentence, str):
+            shown = repr(sentence)[:40]
+            raise DocnmtError(f"{name}: sentence {number} is not a string: {shown}\n  Give a list of strings.")
+
+
+def check_characters(text: str) -> None:
+    """Refuses a string that cannot be written as UTF-8: it has half of a character that takes two."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        problem = f"half a character in {text[:40]!r}"
+        raise DocnmtError(f"{problem}\n  It was decoded wrongly: decode its bytes again, as UTF-8.") from None
 
 
 @dataclass(frozen=True, slots=True)

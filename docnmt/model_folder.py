@@ -187,11 +187,19 @@ def load_weights(path: Path) -> dict[str, Tensor]:
         raise DocnmtError(f"{path}: damaged or missing ({error})\n  Copy the folder again.") from None
 
 
+_HASHED = {"weights.safetensors", "source.spm", "target.spm"}
+
+
 def check_files(folder: Path) -> None:
     """Refuses a model folder if a file differs from its hash in config.json."""
-    known = read_config(folder).get("files", {})
+    config = read_config(folder)
+    if "files" not in config:
+        return  # removed on purpose
+    known = config["files"]
     try:
-        check_hashes(folder, known if isinstance(known, dict) else {})
+        if not isinstance(known, dict) or not known.keys() >= _HASHED:
+            raise OSError("config.json lacks hashes of the model's files")
+        check_hashes(folder, known)
     except OSError as error:
         raise DocnmtError(
             f"{folder}: {error}\n"
@@ -247,6 +255,7 @@ def load_model(folder: str | Path, device: torch.device | str = "cpu") -> Loaded
         missing = model.load_weights(weights)
     except DocnmtError as error:
         raise DocnmtError(f"{folder}: {error}") from None
+    _check_types(folder, weights, model, int8)
     _check_numbers(folder, weights | scales)
     if missing:
         raise DocnmtError(
@@ -260,6 +269,14 @@ def load_model(folder: str | Path, device: torch.device | str = "cpu") -> Loaded
         for name, scale in scales.items():
             model.get_parameter(name).mul_(scale[:, None].to(device))  # so far int8 numbers
     return LoadedModel(model.eval(), card, source, target, int8)
+
+
+def _check_types(folder: Path, weights: Mapping[str, Tensor], model: TranslationModel, int8: bool) -> None:
+    for name, tensor in weights.items():
+        real = tensor.is_floating_point() or (int8 and tensor.dtype == torch.int8)
+        if model.get_parameter(name).is_floating_point() != real:
+            found = str(tensor.dtype).removeprefix("torch.")
+            raise DocnmtError(f"{folder}: {name} has the wrong type, {found}\n  Copy the model folder again.")
 
 
 def _check_numbers(folder: Path, weights: Mapping[str, Tensor]) -> None:

@@ -148,6 +148,8 @@ def hashes(folder: Path) -> dict[str, str]:
 def check_hashes(folder: Path, known: Mapping[str, str]) -> None:
     """OSError if a file is not the one that the folder's card describes."""
     for name, digest in known.items():
+        if name != os.path.basename(name):
+            raise OSError(f"{name} is not the name of a file in this folder")
         if _hash(regular_file(folder / name)) != digest:
             raise OSError(f"{name} has changed since it was written: its SHA-256 differs")
 

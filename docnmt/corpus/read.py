@@ -93,6 +93,7 @@ _MARKUP_FORMATS = {
     "talkid": "iwslt-tags",
     "keywords": "iwslt-tags",
 }
+_XML = re.compile(r"\s*<(?:\?xml|!doctype)\b", re.IGNORECASE)
 _MARKUP = re.compile(rf"<({'|'.join(_MARKUP_FORMATS)}|doc)\b", re.IGNORECASE)
 
 
@@ -124,14 +125,15 @@ read_pairs = partial(read_corpus, sentence_level=True)
 
 def read_source(path: str, *, format: str = "", on_bad: OnBad = raise_bad) -> Iterator[Document]:
     """Only the source side, from a file or from standard input (`-`)."""
-    _check_format(format, _SOURCE_ALONE, path)
+    _check_format(format, FORMATS, path)
     reading = Reading(on_bad=on_bad, want=Want.SOURCE)
     with InputFile(path) as file:
         name = format or source_format(file)
         if name not in _SOURCE_ALONE:
             formats = ", ".join(_SOURCE_ALONE)
             raise DocnmtError(
-                f"{path}: its source alone cannot be read from the format {name}\n  Convert it to one of {formats}."
+                f"{path}: the format {name} already has both sides, so it is not translated\n"
+                f"  Give the source alone, as one of {formats}."
             )
         documents = documents_of(_rows_of_file(file, name, reading))
         yield from _at_least_one((Document(document.id, document.source) for document in documents), path)
@@ -266,14 +268,22 @@ def _two_file_format(files: Sequence[InputFile]) -> str:
     if kinds[0] not in _NOT_PAIRED and kinds[0] == kinds[1]:
         return "files"
     heads = [file.head() for file in files]
-    if found := _markup_format(heads[0]):
-        return found
-    both = [_both_sides(head) for head in heads]
-    if both[0] and both[0] == both[1]:  # otherwise lines with ids and tabs would be read as sentences
-        raise DocnmtError(
-            f"{files[0].name} and {files[1].name}: both are {both[0]}, which has both sides in one file\n"
-            "  Give only one of them; or, if these are the two sides of a corpus, give the format: --format text."
-        )
+    markup = [_markup_format(head) for head in heads]
+    if all(markup):
+        return markup[0]
+    # Otherwise tags, or lines with ids and tabs, would be read as sentences.
+    for file, found in zip(files, markup, strict=True):
+        if found:
+            raise DocnmtError(
+                f"{files[0].name} and {files[1].name}: only {file.name} is {found}\n"
+                "  Give both sides in the same format; or, to read both as lines, give it: --format text."
+            )
+    for file, found in zip(files, map(_both_sides, heads), strict=True):
+        if found:
+            raise DocnmtError(
+                f"{file.name}: this is {found}, which has both sides in one file, but there are two files\n"
+                "  Give only one of them; or, if these are the two sides of a corpus, give the format: --format text."
+            )
     return "lines" if all(SENTENCE_END in head for head in heads) else "text"
 
 
@@ -291,6 +301,11 @@ def source_format(file: InputFile) -> str:
     lines = _first_lines(head)
     if found := _markup_format(head) or _other_format(head):
         return found
+    if _XML.match(head):
+        raise DocnmtError(
+            f"{file.name}: XML of an unknown kind\n"
+            "  Export its texts as .po, .xliff or .json; or, to read each line as a sentence, give --format text."
+        )
     if lines and all(BARS in line for line in lines):
         return "bars"
     # A tab or two in each line, after something: a document id. Plain text may hold a tab here and there.

@@ -19,6 +19,7 @@ import sentencepiece
 from docnmt.base.errors import DocnmtError
 from docnmt.base.files import read_json, regular_file, write_atomically
 from docnmt.config import SubwordConfig
+from docnmt.document import check_characters
 from docnmt.text.scripts import normalise
 
 # The first ids of every vocabulary trained here. Other models may have other ids.
@@ -81,9 +82,14 @@ class Subwords:
         return self._processor.get_piece_size()
 
     def encode(self, sentences: Sequence[str], threads: int = 1) -> list[list[int]]:
-        if threads > 1:
-            return self._processor.encode(list(sentences), num_threads=threads)
-        return [self._processor.encode(sentence) for sentence in sentences]  # a list would start threads each time
+        try:
+            if threads > 1:
+                return self._processor.encode(list(sentences), num_threads=threads)
+            return [self._processor.encode(sentence) for sentence in sentences]  # a list would start threads each time
+        except RuntimeError:  # which does not say what is wrong
+            for sentence in sentences:
+                check_characters(sentence)
+            raise
 
     def encode_with_spans(self, sentence: str) -> tuple[list[int], list[tuple[int, int]]]:
         """Pieces, and the span of characters that each stands for, in order and without gaps."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from docnmt.decoding.phrases import missing
 from docnmt.decoding.scoring import align
-from docnmt.document import ContextSpec, Document
+from docnmt.document import ContextSpec, Document, check_characters
 from docnmt.documents.marks import Links
 from docnmt.documents.translate import FileSentences, Sentence, Translated, has_words, translate_sentences
 
@@ -115,6 +115,7 @@ def translate_best(translator: Translator, options: Options, excerpt: Excerpt) -
 
 def translate_text(translator: Translator, options: Options, text: str, previous: Sequence[str]) -> str:
     """Plain text: split into sentences, translated as one document and joined again."""
+    check_characters(text)
     file = FileSentences(text.encode(), "text.txt", (translator.card.source_language, translator.card.target_language))
     found = translate_best(translator, options, whole(file.sentences, previous, file.name)) if len(file) else []
     return file.write(iter(found)).decode()

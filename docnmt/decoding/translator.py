@@ -26,6 +26,7 @@ from docnmt.decoding.units import (
     Unit,
     UnitMaker,
     batches,
+    check_previous,
     continued,
     in_parallel,
     source_of,
@@ -51,13 +52,22 @@ class Options(DecodingConfig):
     shortlist: bool = True  # only words of the model's shortlist, if it has one
 
     def __post_init__(self) -> None:
+        for name in ("beam", "nbest", "batch_tokens"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool):
+                raise DocnmtError(f"{name}: {value!r} is not a whole number\n  Give a number such as 4.")
         super().__post_init__()
         if isinstance(self.context, str) and self.context != OFF:
             ContextSpec.parse(self.context)  # reports a bad spec before any work is done
+        elif not isinstance(self.context, ContextSpec | str | None):
+            raise DocnmtError(
+                f"context: {self.context!r} is not a context\n"
+                '  Write "previous=1", "none", or "off" for the sentence model.'
+            )
         if not 1 <= self.nbest <= (2 * self.beam if self.beam > 1 else 1):
             raise DocnmtError(
-                f"{self.nbest} translations per sentence are too many for a beam of {self.beam}\n"
-                "  Ask for at most twice the beam, or for one with a beam of one."
+                f"{self.nbest} translations per sentence are not possible with a beam of {self.beam}\n"
+                "  Ask for at least one and at most twice the beam, or for one with a beam of one."
             )
 
     def changed(self, *, glossary: Glossary | Mapping[str, str] | None = None, **given: Any) -> Options:
@@ -144,6 +154,8 @@ class Translator(Scorer):
     ) -> list[str]:
         """Translates one document, given as a list of sentences, into as many sentences.
 
+        `translate_nbest` returns several translations of each, `translate_documents` their scores, too.
+
         previous: sentences before it, seen as context and not translated (a chat line by line, a text that continues)
         context: what a sentence sees of its document, such as "previous=1,following=1"; "none" is an empty context,
             "off" the sentence model; None is as the model was trained
@@ -191,7 +203,7 @@ class Translator(Scorer):
 
         if not isinstance(text, str):
             raise DocnmtError("translate_text takes a string\n  For a list of sentences, use translate([...]).")
-        _check_previous(previous)
+        check_previous(previous)
         chosen = (options or self.options).changed(context=context, glossary=glossary, beam=beam)
         return translate_text(self, chosen, text, previous)
 
@@ -220,7 +232,7 @@ class Translator(Scorer):
             False for any word of the vocabulary, even if the model has a shortlist
         Everything else as for `translate`.
         """
-        _check_previous(previous)
+        check_previous(previous)
         chosen = (options or self.options).changed(
             context=context,
             glossary=glossary,
@@ -259,11 +271,6 @@ class Translator(Scorer):
             )
         if not isinstance(document, Document):
             document = Document("document", tuple(document))
-        for number, sentence in enumerate(document.sentences, 1):
-            if not isinstance(sentence, str):
-                raise DocnmtError(
-                    f"sentence {number} is not a string: {sentence!r}\n  A document is a list of strings."
-                )
         (result,) = self.translate_documents([document], previous=previous, options=options)
         return result.sentences
 
@@ -377,13 +384,6 @@ def _tokens(parts: Sequence[Unit]) -> list[int]:
     return [token for part in parts for token in part.best[0].tokens]
 
 
-def _check_previous(previous: Sequence[str]) -> None:
-    if isinstance(previous, str):
-        raise DocnmtError("previous must be a list of sentences, not a string\n  Write previous=[text].")
-    if not all(isinstance(sentence, str) for sentence in previous):
-        raise DocnmtError("previous must be a list of strings\n  Write previous=[text].")
-
-
 def _phrases(document: Document, glossary: Glossary | None) -> list[tuple[Phrase, ...]]:
     """What the translation of each sentence has to contain."""
     return [() if glossary is None else glossary.phrases(sentence) for sentence in document.sentences]
@@ -394,5 +394,7 @@ def load(folder: str | Path, device: str = "auto") -> Translator:
 
     device: "cpu", "cuda" or "auto", which is a GPU if there is one
     """
+    if not isinstance(folder, str | Path):
+        raise DocnmtError(f'load takes the path of a model folder, not {folder!r:.40}\n  Write load("folder").')
     loaded = load_model(folder, choose_device(device))
     return Translator(loaded, Shortlist.read(Path(folder), loaded.source, loaded.target))

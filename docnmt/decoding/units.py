@@ -20,7 +20,7 @@ from docnmt.data.subwords import BOS, EOS, Subwords
 from docnmt.decoding.beam import Hypothesis
 from docnmt.decoding.constraints import Tracker, beam_for
 from docnmt.decoding.phrases import Phrase
-from docnmt.document import NO_CONTEXT, Document, ParallelDocument
+from docnmt.document import NO_CONTEXT, Document, ParallelDocument, check_sentences
 
 AnyDocument = Document | ParallelDocument
 D = TypeVar("D", Document, ParallelDocument)
@@ -116,12 +116,20 @@ def with_contexts(
     """Each document with the one its contexts are derived from: itself unless others are given."""
     others = None if context_from is None else iter(context_from)
     for document in documents:
+        if not isinstance(document, Document | ParallelDocument):
+            raise DocnmtError(f"not a document: {document!r:.40}\n  Write Document(id, [sentence, sentence]).")
         other = document if others is None else next(others, None)
         if other is None:
             raise DocnmtError(
                 "context_from has fewer documents than there are to translate\n  Give one for each document."
             )
         yield document, other
+
+
+def check_previous(previous: Sequence[str]) -> None:
+    if isinstance(previous, str) or not isinstance(previous, Sequence):
+        raise DocnmtError(f"previous must be a list of sentences, not {previous!r:.40}\n  Write previous=[text].")
+    check_sentences(previous, "previous")
 
 
 def continued(

@@ -20,7 +20,7 @@ MAX_UNPACKED = 1 << 29
 # Text shrinks to about a tenth, tables to a hundredth at most; anything that shrinks more is a zip bomb. Archives that
 # are small when unpacked may shrink by any factor.
 MAX_RATIO = 200
-FREE_UNPACKED = 1 << 22
+FREE_UNPACKED = 1 << 20
 
 _ENTRY = b"PK\x01\x02"  # starts each entry of the directory at the end of an archive
 _ENCRYPTED = 0x1

@@ -98,7 +98,10 @@ class _Part:
         if _has_style(properties, "w:pStyle", self._code):
             return None
         pieces = _with_fields(self._pieces(paragraph))
-        first, last = _whole_runs(pieces, *trim(pieces))
+        first, last = trim(pieces)
+        if first == last:  # early, as some files have many thousands of empty paragraphs
+            return None
+        first, last = _whole_runs(pieces, first, last)
         base, marked = _with_looks(pieces[first:last])
         cell = "cell" if any(around.name == "w:tc" for around in paragraph.ancestors) else ""
         role = "heading" if _has_style(properties, "w:pStyle", self._headings) else cell

@@ -17,8 +17,7 @@ from docnmt.documents.segment import MAX_IN_PARAGRAPH, Change, Mark, Segment, Sp
 _BREAK = re.compile(r"(?<![ \xa0])[ \xa0]*+[\n\t\r\v\f\a\b][\s\a\b]*")
 _INSIDE = re.compile(
     r"(?P<wrap>\n)"
-    r"|(?P<tag></?[A-Za-z0-9][\w:.-]*(?:\s[^<>]*)?/?>"
-    r"|\{\s*\w+\s*,\s*(?:number|date|time|spellout|ordinal|duration|list)\b[^{}]*\})"
+    r"|(?P<tag></?[A-Za-z0-9][\w:.-]*(?:\s[^<>]*)?/?>)"
     r"|(?P<entity>&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});)"
 )
 _INSIDE_LABEL = re.compile(_INSIDE.pattern + r"|(?P<key>(?<!\w)[_&](?=[^\W\d_])|(?<=[^\W\d_])&(?=[a-zß-ÿ]))")

@@ -33,6 +33,7 @@ _PLACEHOLDER = re.compile(
   # messages with plural forms: as a whole, since what is inside is not a sentence
   | \{{[^{{}}]{{1,80}},\s?(?:plural|select|selectordinal|choice)\s?,
     (?:[^{{}}]|\{{(?:[^{{}}]|\{{[^{{}}]{{0,200}}\}})*+\}})*+\}}
+  | \{{\s?\w{{1,80}}\s?,\s?(?:number|date|time|spellout|ordinal|duration|list)\b[^{{}}]{{0,200}}\}}
   | \$?\{{\{{[^{{}}]{{0,200}}\}}\}}
   | \{{%[^{{}}]{{0,200}}?%\}}
   | [$#%]?\{{[^{{}}\s]{{0,100}}\}}

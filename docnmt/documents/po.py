@@ -26,7 +26,7 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v
 _WRITTEN = str.maketrans({"\\": "\\\\", '"': '\\"', **{value: f"\\{name}" for name, value in _ESCAPES.items()}})
 # Those that gettext reads; Python has more, some of them codecs that take quadratic time.
 _CHARSET = re.compile(
-    r"utf-?8|(?:us-)?ascii|iso-?8859-\d+|koi8-[rtu]|(?:cp|windows-)\d+|gb[\dk]+|euc-\w+|big5\S*"
+    r"utf-?8|(?:us-)?ascii|latin-?1|iso-?8859-\d+|koi8-[rtu]|(?:cp|windows-)\d+|gb[\dk]+|euc-\w+|big5\S*"
     r"|shift_jis|johab|tis-620"
 )
 _KEYWORDS = {"domain", "msgctxt", "msgid", "msgid_plural", "msgstr"}
@@ -35,8 +35,9 @@ _PIECE = re.compile(rf"[{CJK}](?:[{CJK_PUNCTUATION}]| )*|[^ {CJK}]+ *| +")
 WIDTH = 79  # gettext's own
 _LONG_LINE = re.compile(r'^(?:msg\S+ )?"(?=[^\n]{80})[^\n]* [^\n]*"', re.MULTILINE)
 _NO_CHARSET, _NO_LANGUAGE = re.compile("charset=CHARSET"), re.compile(r'(?<=["n])Language: *(?=\\n)')
-# Plural-Forms: how many forms there are, and which one a number takes, as an expression of C.
-_PLURALS = re.compile(r"nplurals\s*=\s*([0-9]{1,2})\s*;\s*plural\s*=\s*([^;]{1,1000})")
+# Plural-Forms: how many forms there are, and which one a number takes, as an expression of C. Like gettext, no space
+# before the equals signs.
+_PLURALS = re.compile(r"nplurals=\s*([0-9]{1,2})\s*;\s*plural=\s*([^;]{1,1000})")
 _NUMBERS = 1001
 # A form for so few numbers may spell the number out ("one file"); gettext has the same limit.
 _FEW = 5

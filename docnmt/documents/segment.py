@@ -259,13 +259,12 @@ KINDS: dict[str, str] = {
 }
 # Kinds that are not supported, with what to do instead. As lines of text they would lose their keys or markup.
 _FOREIGN = {
-    ".doc .pdf .rtf .xls .xlsx .ppt .pptx .ods .odp .pages .mobi .azw3 .tex .rst .adoc .org .fb2": (
+    ".doc .pdf .rtf .xls .xlsx .ppt .pptx .ods .odp .pages .mobi .azw3 .tex .latex .rst .adoc .asciidoc .org .fb2": (
         "Save it as .docx, .odt, .html or .txt."
     ),
-    ".yaml .yml .toml .ini .properties .strings .stringsdict .resx .resw .ts .csv .php .ftl": (
-        "Export its texts as .po, .xliff or .json; or translate its lines as sentences with --format text."
-    ),
-    ".ass .ssa .sub .sbv .ttml .dfxp .smi": "Save the subtitles as .srt or .vtt.",
+    ".yaml .yml .toml .ini .conf .desktop .properties .strings .stringsdict .plist .resx .resw .ts .tsx .csv .php .ftl "
+    ".svg": "Export its texts as .po, .xliff or .json, or save them as .txt, one per line.",
+    ".ass .ssa .sub .sbv .ttml .dfxp .smi .lrc": "Save the subtitles as .srt or .vtt.",
 }
 _REMEDIES = {suffix: remedy for suffixes, remedy in _FOREIGN.items() for suffix in suffixes.split()}
 PACKED = ("epub", "docx", "odt")  # not readable on a terminal

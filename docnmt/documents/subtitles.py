@@ -24,10 +24,12 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _TIME = r"(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})[.,](\d{1,3})"
 _TIMING = re.compile(rf"[ \t]*{_TIME}[ \t]*-->[ \t]*{_TIME}(?!\d)")
 # A timing with a typo is still one: its line stays as it is, and a new cue follows.
-_NEARLY_TIME = r"(?=(?:[:.,;]?[ \t]?\d){5})[\d:.,; \t]+"
+_NEARLY_TIME = r"(?=(?:[ \t]?[:.,;]?[ \t]?\d){5})[\d:.,; \t]++"
 _SLIP = re.compile(
-    rf"[ \t]*(?:{_NEARLY_TIME}[-–—=]{{0,3}}>|\S{{0,16}}[ \t]*-{{1,2}}>{_NEARLY_TIME}|{_TIME}[-–— \t]+{_TIME}\s*$)"
+    rf"[ \t]*(?:{_NEARLY_TIME}[-–—=]{{0,3}}>|\S{{0,16}}[ \t]*-{{1,2}}>{_NEARLY_TIME}"
+    rf"|(?=[^-–—>]*:){_NEARLY_TIME}\D{{0,8}}[-–—>]\D{{0,8}}{_NEARLY_TIME}$)"
 )
+_START_ALONE = re.compile(rf"[ \t]*{_TIME}[ \t]*$")
 # <i>, <v Anna>, <00:01.500>, and what some players take from another format: {\an8}, {y:i}
 _CODE = r"</?[A-Za-z][^<>]*>|<[\d:.]+>|\{\\[^{}]*\}|\{[A-Za-z]:[^{}]*\}"
 _SPEAKER = r"(?:[-‐–—](?!-)|(?:>|&gt;){2,3})"
@@ -95,7 +97,7 @@ def read_cues(text: str, name: str) -> Cues:
 
     count = len(starts) - 1
     web = text.startswith("WEBVTT")
-    timings = [n for n in range(count) if _is_timing(line(n)) and (not web or _begins_block(line, n))]
+    timings = [n for n in range(count) if _begins_cue(line, n, web)]
     if not any(_TIMING.match(line(number)) for number in timings):
         first = next((number for number in range(count) if line(number).strip()), 0)
         raise DocnmtError(
@@ -115,8 +117,8 @@ def read_cues(text: str, name: str) -> Cues:
         end = starts[last - 1] + len(line(last - 1)) if last > first else start
         said = text[start:end]
         if said.count("<") + said.count("{") > 2 * MAX_IN_PARAGRAPH:  # before they are read
-            problem = f"more than {MAX_IN_PARAGRAPH:,} tags in one cue"
-            raise DocnmtError(f"{name}, line {number + 1}: {problem}\n  Split the cue.")
+            where = f"{name}, line {number + 1}"
+            raise DocnmtError(f"{where}: more than {MAX_IN_PARAGRAPH:,} tags in one cue\n  Split the cue.")
         timing = _TIMING.match(line(number))
         before = cues[-1].end if cues else 0.0
         times = (_seconds(timing, 1), _seconds(timing, 5)) if timing else (before, before)
@@ -124,8 +126,10 @@ def read_cues(text: str, name: str) -> Cues:
     return cues
 
 
-def _is_timing(line: str) -> bool:
-    return _TIMING.match(line) is not None or _SLIP.match(line) is not None
+def _begins_cue(line: Callable[[int], str], number: int, web: bool) -> bool:
+    said = line(number)
+    sure, likely = _TIMING.match(said) or _SLIP.match(said), _START_ALONE.match(said)
+    return bool(sure and not web) or (bool(sure or likely) and _begins_block(line, number))
 
 
 def _begins_block(line: Callable[[int], str], number: int) -> bool:
@@ -244,13 +248,10 @@ class Subtitles(SplicedFile[str]):
         raw = self._text[max(cue.text_start, cue.text_end - 200) : cue.text_end]
         return re.sub(rf"{_CODE}|[♪♫♬]+", "", raw).rstrip()[-20:]
 
-    def _spoken(self) -> Iterator[Iterator[Utterance]]:
-        return (utterances(self._text, number, cue) for number, cue in enumerate(self.cues))
-
     def _joined(self) -> Iterator[list[Utterance]]:
         run: list[Utterance] = []
-        for cue in self._spoken():
-            for utterance in cue:
+        for number, cue in enumerate(self.cues):
+            for utterance in utterances(self._text, number, cue):
                 if not utterance.has_letters:
                     continue
                 if run and not (self._has_stops and self._goes_on(run, utterance)):

@@ -145,7 +145,8 @@ class Checkpoints:
                 weights = load_file(folder / "weights.safetensors")
                 moments = load_file(folder / "optimizer.safetensors")
             except DAMAGED as error:
-                self.progress.say(f"{folder} is damaged ({error}); going back to the previous checkpoint")
+                back = "; going back to the previous checkpoint" if folder != folders[0] else ""
+                self.progress.say(f"{folder} is damaged ({error}){back}")
                 if clean:
                     _set_aside(folder)
                 continue

@@ -26,7 +26,7 @@ from docnmt.data.batches import Examples, Stream
 from docnmt.data.prepare import Prepared
 from docnmt.model.base import TranslationModel
 from docnmt.model_folder import load_weights, save_weights, weights_of
-from docnmt.training.checkpoint import Checkpoints, Disk, Record, State, read_states, updates_in
+from docnmt.training.checkpoint import Checkpoints, Disk, Record, State, read_record, read_states, updates_in
 from docnmt.training.identity import changed
 from docnmt.training.parallel import Group
 from docnmt.training.validation import Validation
@@ -280,9 +280,19 @@ class Trainer:
         state = self.checkpoints.load(self.trained, self.optimizer, self._check_settings, clean=self.group.first)
         self.group.wait()
         if state is None:
+            self._check_nothing_was_lost()
             return State(settings=self.settings(0))
         self.progress.say(f"continuing from update {state.update:,}")
         return state
+
+    def _check_nothing_was_lost(self) -> None:
+        """Without checkpoints, training starts over: not in a folder that must have had some."""
+        done = max((line["update"] for line in read_record(self.folder / "metrics.jsonl")), default=0)
+        if (self.folder / "model").exists() or done > self.config.checkpoint_every:
+            raise DocnmtError(
+                f"{self.folder}: its checkpoints are gone, though {done:,} updates were made\n"
+                "  Restore a copy of one if you have it; --from-scratch starts the training again."
+            )
 
     def _check_settings(self, state: State) -> None:
         before, now = state.settings, self.settings(state.update)

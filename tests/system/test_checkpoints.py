@@ -124,6 +124,20 @@ def test_all_checkpoints_damaged_starts_nothing_over_however_often_it_is_tried(t
     assert outcome(broken_off, ("sentence",)) == outcome(finished, ("sentence",))
 
 
+@pytest.mark.parametrize("model", [True, False])
+def test_checkpoints_that_are_gone_start_nothing_over(tiny, finished, tmp_path, model):
+    folder = tmp_path / "output"
+    shutil.copytree(finished, folder)
+    shutil.rmtree(folder / "sentence" / "checkpoints")
+    if not model:  # then the record tells
+        shutil.rmtree(folder / "sentence" / "model")
+    record = (folder / "sentence" / "metrics.jsonl").read_bytes()
+    done = tiny.train(folder, step="sentence")
+    assert done.code == 2 and "its checkpoints are gone" in done.err and "--from-scratch" in done.err
+    assert (folder / "sentence" / "metrics.jsonl").read_bytes() == record
+    assert (folder / "sentence" / "model").exists() == model
+
+
 def test_from_scratch_starts_a_finished_run_again(tiny, finished, tmp_path):
     output = tmp_path / "output"
     shutil.copytree(finished, output)

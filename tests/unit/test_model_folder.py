@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
 from docnmt.base.errors import DocnmtError
 from docnmt.model_folder import load_model, save_model, weights_of
@@ -82,7 +82,7 @@ def test_sizes_that_the_weights_do_not_have_are_found_before_memory_is_taken(fol
         ({"decoding": {"beam": 0}}, "decoding.beam"),
         ({"decoding": {"beam": 10**9}}, "decoding.beam: 1000000000 is too large"),
         ({"model": {"width": -4}}, "model.width"),
-        ({"files": {"../../etc/passwd": "x"}}, "SHA-256|No such file"),
+        ({"files": {"../../etc/passwd": "x"}}, "../../etc/passwd is not the name of a file in this folder"),
     ],
 )
 def test_a_config_that_makes_no_sense_is_an_error_that_names_its_file(folder, sections, said):
@@ -90,6 +90,28 @@ def test_a_config_that_makes_no_sense_is_an_error_that_names_its_file(folder, se
     with pytest.raises(DocnmtError, match=said) as caught:
         load_model(folder)
     assert str(folder) in str(caught.value)
+
+
+@pytest.mark.parametrize("files", [[], {}, None, {"source.spm": "x"}])
+def test_hashes_are_all_there_or_removed_on_purpose(folder, files):
+    path = folder / "config.json"
+    config = json.loads(path.read_text())
+    path.write_text(json.dumps(config | {"files": files}))
+    with pytest.raises(DocnmtError, match=r"lacks hashes of the model's files\n.*remove \"files\""):
+        load_model(folder)
+    del config["files"]
+    path.write_text(json.dumps(config))
+    load_model(folder)
+
+
+def test_weights_of_another_type_are_refused(folder):
+    weights = load_file(folder / "weights.safetensors")
+    name = next(iter(weights))
+    save_file(weights | {name: weights[name].to(torch.int64)}, folder / "weights.safetensors")
+    path = folder / "config.json"
+    path.write_text(json.dumps({key: value for key, value in json.loads(path.read_text()).items() if key != "files"}))
+    with pytest.raises(DocnmtError, match=f"{name} has the wrong type, int64"):
+        load_model(folder)
 
 
 @pytest.mark.parametrize("content", ["[" * 200_000, '{"a":' * 100_000, "1", "[]", "\x00", '{"model": 3}'])

@@ -538,7 +538,45 @@ def test_two_files_with_both_sides_each_are_no_sides(tmp_path: Path, format: str
     for name in ("a", "b"):
         (tmp_path / name).write_text(line * 3)
     files = CorpusFiles(source=str(tmp_path / "a"), target=str(tmp_path / "b"))
-    with pytest.raises(DocnmtError, match=rf"a and .*b: both are {format}, which has both sides"):
+    with pytest.raises(DocnmtError, match=rf"a: this is {format}, which has both sides"):
         list(read_corpus(files))
     as_text = CorpusFiles(source=files.source, target=files.target, format="text")
     assert len(next(read_corpus(as_text))) == 3
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "said"),
+    [
+        ("d1\tUn mot.\tA word.\n", "A word.\n", "a: this is tsv, which has both sides"),
+        ("Un mot.\n", "d1\tUn mot.\tA word.\n", "b: this is tsv, which has both sides"),
+        (
+            "Un mot.\n",
+            '<refset setid="x"><doc docid="d"><seg id="1">A word.</seg></doc></refset>\n',
+            "only .*b is nist",
+        ),
+        ('<srcset setid="x"><doc docid="d"><seg id="1">Un.</seg></doc></srcset>\n', "A word.\n", "only .*a is nist"),
+    ],
+)
+def test_two_files_of_which_one_is_no_side(tmp_path: Path, source: str, target: str, said: str) -> None:
+    (tmp_path / "a").write_text(source)
+    (tmp_path / "b").write_text(target)
+    with pytest.raises(DocnmtError, match=said):
+        list(read_corpus(CorpusFiles(source=str(tmp_path / "a"), target=str(tmp_path / "b"))))
+
+
+def test_xml_of_an_unknown_kind_is_not_read_as_lines(tmp_path: Path) -> None:
+    path = tmp_path / "strings.xml"
+    path.write_text('<?xml version="1.0"?>\n<resources>\n<string name="a">Bonjour</string>\n</resources>\n')
+    with pytest.raises(DocnmtError, match=r"strings\.xml: XML of an unknown kind"):
+        list(read_source(str(path)))
+    assert len(next(read_source(str(path), format="text"))) == 4
+
+
+def test_a_memory_is_not_translated(tmp_path: Path) -> None:
+    path = tmp_path / "m.tmx"
+    path.write_text('<?xml version="1.0"?><tmx version="1.4"><header srclang="fr"/><body/></tmx>')
+    for format in ("", "tmx"):
+        with pytest.raises(
+            DocnmtError, match=r"m\.tmx: the format tmx already has both sides, so it is not translated"
+        ):
+            list(read_source(str(path), format=format))

@@ -98,6 +98,11 @@ def test_bombs_are_told_by_their_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "would unpack to 1,001" in error_of(packed({"a": b"\x01" * 1_001}, [zipfile.ZIP_STORED]))
 
 
+def test_a_small_archive_of_empty_elements_is_a_bomb() -> None:
+    """Parsing them takes half a minute, though they unpack to a few megabytes."""
+    assert "would unpack to 3,600,000" in error_of(packed({"word/document.xml": b"<w:p/>" * 600_000}))
+
+
 def test_a_bomb_that_lies_about_its_size_is_broken() -> None:
     data = packed({"a": bytes(1 << 25)})
     lie = data.replace(struct.pack("<L", 1 << 25), struct.pack("<L", 100))

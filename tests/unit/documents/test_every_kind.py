@@ -149,7 +149,9 @@ def test_files_that_are_not_read_are_named_as_such(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "remedy"),
-    [("a.yaml", "po, .xliff"), ("a.CSV", "--format text"), ("x.properties", ".json"), ("f.ass", ".srt")],
+    [("a.yaml", "po, .xliff"), ("a.CSV", ".txt, one per line"), ("x.properties", ".json"), ("f.ass", ".srt")]
+    + [(f"a.{suffix}", ".po, .xliff") for suffix in ("plist", "svg", "tsx", "desktop", "conf")]
+    + [("a.latex", ".docx"), ("a.asciidoc", ".html"), ("a.lrc", ".vtt")],
 )
 def test_files_with_keys_are_not_read_as_lines(name: str, remedy: str) -> None:
     with pytest.raises(DocnmtError, match=rf"{name}: this kind of file is not supported\n  .*{remedy}"):

@@ -178,6 +178,7 @@ def test_nothing_but_translations_flags_and_language_changes() -> None:
         (RUSSIAN, ["%d BASKETS"] * 3),
         # gettext takes none where the header does not tell how they are chosen.
         ("nplurals=INTEGER; plural=EXPRESSION;", ["", ""]),
+        ("nplurals = 2 ; plural = n>1;", ["", ""]),
         ("", ["", ""]),
     ],
 )

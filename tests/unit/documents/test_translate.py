@@ -25,8 +25,8 @@ def no_links(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(docnmt.decoding.excerpts, "align", lambda translator, pairs: [[] for _ in pairs])
 
 
-def text(data: str, say: Callable[[str], str], languages=("fr", "en"), **settings) -> str:
-    return translate_bytes(Fake(say, languages, **settings), data.encode(), "a.txt").decode()
+def text(data: str, say: Callable[[str], str], languages=("fr", "en"), file="a.txt", **settings) -> str:
+    return translate_bytes(Fake(say, languages, **settings), data.encode(), file).decode()
 
 
 # ---- sentences ----
@@ -194,6 +194,17 @@ def test_lost_placeholders_go_back_to_their_words():
         text("Bonjour %s, voici {name} pour vous.", lambda s: without(s).upper())
         == "BONJOUR %s, VOICI {name} POUR VOUS."
     )
+
+
+@pytest.mark.parametrize("name", ["{n, number}", "{ d , date, short}", "{n}", "%d"])
+def test_a_placeholder_keeps_its_spaces(name):
+    """That of ICU's messages, with a format, too."""
+    kept = text(
+        '{"a": "Il reste {0} jours"}'.replace("{0}", name),
+        lambda words: words.upper().replace(name.upper(), name),
+        file="x.json",
+    )
+    assert kept == '{"a": "IL RESTE {0} JOURS"}'.replace("{0}", name)
 
 
 def test_a_sentence_of_placeholders_alone_is_not_translated():
