@@ -41,6 +41,9 @@ class SubwordConfig:
 
     def __post_init__(self) -> None:
         one_of("subwords.counts", self.counts, ("pieces", "merges"))
+        if not 0.98 <= self.character_coverage <= 1:  # SentencePiece's own bounds
+            wrong = f"subwords.character_coverage: {self.character_coverage} is out of range"
+            raise DocnmtError(f"{wrong}\n  Use a number from 0.98 to 1.")
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,7 @@ _LATEX = {c: f"\\{c}" for c in "&%$#_{}"} | {
 }
 # Above these numbers of characters per row, characters per text cell, or rows, LaTeX needs help to fit a table.
 _WIDE, _LONG, _TALL = 75, 60, 45
+_EDGE = 3  # of a column: a line and two spaces
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,7 @@ class Table:
             self._with_stars().print(console)
             return
         parts = self._parts(console.width)
+        whole = len(parts) == 1 and self._widest() < console.width
         for number, chosen in enumerate(parts):
             table = RichTable(title=None if number else Text(self.title), title_justify="left")
             for k in chosen:
@@ -92,7 +94,7 @@ class Table:
                     justify="left" if column.text else "right",
                     style="italic dim" if column.paper else None,
                     overflow="fold",
-                    width=None if len(parts) == 1 or k < self._labels else self._narrowest(k),
+                    width=None if whole or k < self._labels else self._narrowest(k),
                     min_width=None if column.text else self._narrowest(k),
                 )
             for row, cells in enumerate(self.rows):
@@ -123,23 +125,27 @@ class Table:
 
     def _parts(self, width: int) -> list[list[int]]:
         """The columns of each part: all of them, or as many as fit beside the row labels."""
-        edge = 3  # a line and two spaces
         count = len(self.columns)
         labels = range(self._labels)
-        widest = [max(cell_len(cell) for cell in self._cells(k)) + edge for k in range(count)]
-        if sum(widest) < width or len(labels) == count:
+        if self._widest() < width or len(labels) == count:
             return [list(range(count))]
-        taken = 1 + sum(min(widest[k], max(self._narrowest(k), width // 3) + edge) for k in labels)
+        taken = 1 + sum(min(self._wide(k), max(self._narrowest(k), width // 3)) + _EDGE for k in labels)
         parts: list[list[int]] = []
         left = 0
         for k in range(len(labels), count):
-            needed = self._narrowest(k) + edge
+            needed = self._narrowest(k) + _EDGE
             if not parts or needed > left or self.columns[k].paper != self.columns[k - 1].paper:
                 parts.append([*labels])
                 left = width - taken
             parts[-1].append(k)
             left -= needed
         return parts
+
+    def _wide(self, k: int) -> int:
+        return max(map(cell_len, self._cells(k)))
+
+    def _widest(self) -> int:
+        return sum(self._wide(k) + _EDGE for k in range(len(self.columns)))
 
     @property
     def _labels(self) -> int:

@@ -256,7 +256,7 @@ def train_subwords(lines: Callable[[], Iterable[str]], config: SubwordConfig, se
         needed = _REQUIRED.search(str(error))
         remedy = "Lower subwords.vocabulary, or give more text."
         if needed:  # characters, bytes and marks alone exceed it
-            remedy = f"Raise subwords.vocabulary above {int(needed[1]):,}, or lower subwords.character_coverage."
+            remedy = f"Raise subwords.vocabulary above {int(needed[1]):,}."
         raise DocnmtError(f"subwords: SentencePiece could not train {size} pieces: {error}\n  {remedy}") from None
     return Subwords(model.getvalue())
 

@@ -264,9 +264,9 @@ class Translator(Scorer):
     def _one(
         self, document: Document | Sequence[str], previous: Sequence[str], options: Options
     ) -> tuple[TranslatedSentence, ...]:
-        if isinstance(document, str):
+        if isinstance(document, str) or not isinstance(document, Document | Iterable):
             raise DocnmtError(
-                "a document is a list of sentences, not a string\n"
+                f"a document is a list of sentences, not a {type(document).__name__}\n"
                 "  Write translate([sentence, sentence]), or translate_text(text), which splits text into sentences."
             )
         if not isinstance(document, Document):

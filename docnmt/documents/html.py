@@ -31,12 +31,14 @@ LEFT_ALONE = names(
 )
 _WIDE = names("img input code kbd samp var svg math object video audio canvas meter progress embed")
 _READ_ATTRIBUTES = ("title", "alt", "placeholder", "aria-label", "aria-description")
-_ATTRIBUTES = names("translate class lang xml:lang name property content label type value") | {*_READ_ATTRIBUTES}
+_ATTRIBUTES = names("translate class lang xml:lang name property content label type value href role epub:type")
+_ATTRIBUTES |= {*_READ_ATTRIBUTES}
 _READ_METAS = names("description og:title og:description twitter:title twitter:description")
 _REFERENCE = re.compile(r"&(?:#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[A-Za-z][A-Za-z0-9]{1,31};?)")
 _HARD_SPACE = re.compile(r"&(?:nbsp|#160|#[xX][aA]0);")
 _ROLES = dict.fromkeys(("h1", "h2", "h3", "h4", "h5", "h6"), "heading") | {"td": "cell", "th": "cell", "title": "title"}
 _NOTE = re.compile(r"\W*\d{0,4}\W*")
+_NOTE_LINKS = names("noteref doc-noteref backlink doc-backlink")
 _LINK = re.compile(r"<a[\s>]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -113,7 +115,7 @@ class Reader:
                     following = ends[number]
                     last = found.skip_to(token, following - number - 1)
                     yield from self._leave_alone(token, last.end, read)
-                elif token.name in ("sup", "sub", "a") and self._is_note(token, found, partners[number] - number):
+                elif token.name in ("sup", "sub", "a") and self._is_note(token, read, found, partners[number] - number):
                     following = ends[number]
                     last = found.skip_to(token, following - number - 1)
                     self._pieces.append(Piece(token.start, last.end, wide=True))
@@ -165,16 +167,23 @@ class Reader:
             self._later += places
             self._pieces.append(Piece(token.start, end, wide=token.name not in ("rt", "rp")))
 
-    def _is_note(self, tag: Token, found: Tokens, count: int) -> bool:
+    def _is_note(self, tag: Token, read: dict[str, Attribute], found: Tokens, count: int) -> bool:
         """Whether this is the number of a note, or a number in super- or subscript: no words. The element has so many
         tokens after its tag."""
         inside = found.next(count) if 1 < count < 12 else []
         if not inside or any(token.name in BLOCKS for token in inside):
             return False
-        text = "".join(self._text[token.start : token.end] for token in inside if token.kind == "text").strip()
-        if tag.name == "a":
-            return text.startswith("[") and text.endswith("]") and bool(_NOTE.fullmatch(text))
-        return bool(_NOTE.fullmatch(html.unescape(text)))
+        text = html.unescape("".join(self._text[t.start : t.end] for t in inside if t.kind == "text")).strip()
+        if not _NOTE.fullmatch(text):
+            return False
+        if tag.name != "a" or (text.startswith("[") and text.endswith("]")):
+            return True
+        if not text or _says(read, "epub:type", "role") & _NOTE_LINKS:
+            return bool(text)
+        # Of links to a place, not to a page, an arrow is always one; a number only where it clings to the word before,
+        # as "on page <a>12</a>" is a part of the sentence.
+        clings = self._text[tag.start - 1 : tag.start].strip(" \t\r\n") not in ("", ">")
+        return "href" in read and "#" in read["href"].value and (clings or not any(map(str.isdigit, text)))
 
     def _read_tag(self, token: Token, read: dict[str, Attribute], pair: int) -> Iterator[Place[str] | Change[str]]:
         places = self._attribute_places(token, read)
@@ -253,6 +262,10 @@ class Reader:
 def _says_no(read: dict[str, Attribute]) -> bool:
     said = read["translate"].value.lower() if "translate" in read else ""
     return said == "no" or ("class" in read and "notranslate" in read["class"].value.split())
+
+
+def _says(read: dict[str, Attribute], *keys: str) -> set[str]:
+    return {word for key in keys if key in read for word in read[key].value.lower().split()}
 
 
 def _read_attributes(name: str, read: dict[str, Attribute]) -> list[Attribute]:

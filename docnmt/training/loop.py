@@ -282,6 +282,8 @@ class Trainer:
         if state is None:
             self._check_nothing_was_lost()
             return State(settings=self.settings(0))
+        for _, update in state.best:
+            self._best_weights(self._best_folder(update))  # damage is told now, not when all is trained
         self.progress.say(f"continuing from update {state.update:,}")
         return state
 

@@ -160,12 +160,16 @@ def test_what_somebody_else_put_there_is_left_alone(tiny, finished, broken_off):
     assert outcome(broken_off, ("sentence",)) == outcome(finished, ("sentence",))
 
 
-def test_best_weights_that_changed_on_disk_do_not_become_the_model(tiny, broken_off):
+@pytest.mark.parametrize("damage", [flip, Path.unlink])
+def test_best_weights_that_changed_on_disk_do_not_become_the_model(tiny, broken_off, damage):
+    """And that is told before any update is made, not after the last."""
     for folder in (broken_off / "sentence" / "best").iterdir():
-        flip(folder / "weights.safetensors")
+        damage(folder / "weights.safetensors")
+    record = (broken_off / "sentence" / "metrics.jsonl").read_bytes()
     done = tiny.train(broken_off, "sentence.updates=9", step="sentence")
-    assert done.code == 2 and "SHA-256" in done.err and str(broken_off / "sentence" / "best") in done.message
+    assert done.code == 2 and "damaged" in done.err and str(broken_off / "sentence" / "best") in done.message
     assert not (broken_off / "sentence" / "model").exists()
+    assert (broken_off / "sentence" / "metrics.jsonl").read_bytes() == record
 
 
 def test_a_checkpoint_of_an_older_docnmt_knows_sizes_alone(tiny, finished, broken_off):

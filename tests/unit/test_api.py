@@ -84,8 +84,9 @@ def test_what_is_no_glossary_is_refused(translator, wrong):
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda t: t.translate("Bonjour"), "not a string\n  Write .* or translate_text"),
-        (lambda t: t.translate_nbest("Bonjour", 2), "not a string\n  Write .* or translate_text"),
+        (lambda t: t.translate("Bonjour"), "not a str\n  Write .* or translate_text"),
+        (lambda t: t.translate_nbest("Bonjour", 2), "not a str\n  Write .* or translate_text"),
+        (lambda t: t.translate(None), "not a NoneType\n  Write .* or translate_text"),
         (lambda t: t.translate(["Bonjour", None]), "sentence 2 is not a string: None"),
         (lambda t: t.translate_text(["Bonjour"]), "translate_text takes a string\n  For a list"),
         (lambda t: t.translate(["le chat"], previous="Bonjour"), "list of sentences, not 'Bonjour'\n  Write previous="),

@@ -275,3 +275,9 @@ def test_set_takes_any_text_without_falling_over(tmp_path_factory, text):
 def test_the_document_step_has_its_own_default_batch_also_where_the_recipe_names_the_section(tmp_path):
     recipe = read(tmp_path, "[document]\nupdates = 5\n[sentence]\nupdates = 5")
     assert (recipe.sentence.batch_tokens, recipe.document.batch_tokens) == (48_000, 96_000)
+
+
+@pytest.mark.parametrize("value", ["0.5", "1.1", "nan"])
+def test_a_share_of_characters_that_sentencepiece_would_refuse(tmp_path, value):
+    with pytest.raises(DocnmtError, match=r"character_coverage: .* is out of range\n  Use a number from 0\.98 to 1\.$"):
+        read(tmp_path, "", f"subwords.character_coverage={value}")

@@ -282,3 +282,17 @@ def test_long_text_is_folded_and_never_cut():
     table.add("Source", " ".join(words))
     shown = printed(table, 60)
     assert [word for word in words if word not in shown] == []
+
+
+@pytest.mark.parametrize("names", [("sentence", "document"), ("a" * 30, "b"), ("two words and more of a name", "x")])
+def test_no_figure_is_cut_at_any_width(names):
+    """Also where the table would fit if its headings were broken into lines, by a column or two."""
+    heads = ("score", "difference", "95 % interval", "p bootstrap", "p swaps")
+    figures = ("14.99", "+0.45", "[+0.23, +0.68]", "0.0010", "0.0029")
+    table = Table("Comparison", [Column("metric", text=True), Column("system", text=True), *map(Column, heads)])
+    table.add("chrF", names[0], "14.54", "baseline", "", "", "")
+    table.add("", names[1], *figures)
+    for width in range(64, 130):
+        text = printed(table, width)
+        assert all(figure in text for figure in figures), width
+        assert max(map(len, text.splitlines())) <= width

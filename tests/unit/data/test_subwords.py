@@ -60,5 +60,5 @@ def test_what_is_wrong_with_the_lines_is_told_as_such():
 
 
 def test_a_vocabulary_that_is_too_small_is_to_be_raised():
-    with pytest.raises(DocnmtError, match=r"required_chars.*\n  Raise subwords\.vocabulary above 2\d\d, or"):
+    with pytest.raises(DocnmtError, match=r"required_chars.*\n  Raise subwords\.vocabulary above 2\d\d\.$"):
         train_subwords(lambda: ["abc def ghi"] * 20, SubwordConfig(vocabulary=50), seed=1)

@@ -307,3 +307,26 @@ def test_what_comes_of_xhtml_is_xml_again():
     with pytest.raises(DocnmtError, match=r"a\.xhtml: mismatched tag in line 1 of its translation"):
         page.write([moved, *others])
     assert page.write([Segment("Un deux trois", first.marks), *others])
+
+
+@pytest.mark.parametrize(
+    ("link", "alone"),
+    [
+        ('before.<a epub:type="noteref" href="#n1">1</a>', True),
+        ('before. <a role="doc-noteref" href="n.html">12</a>', True),
+        ('before. <a role="doc-backlink" href="#r1">\u21a9\ufe0e</a>', True),
+        ('before. <a href="#r1">&#8617;</a>', True),
+        ('before.<a href="notes.xhtml#n1">1</a>', True),
+        ('page <a href="#p12">12</a>', False),
+        ('in <a href="year.html">1857</a>', False),
+        ('see<a href="other.html">2</a>', False),
+    ],
+)
+def test_links_that_are_marks_of_notes_are_left_alone(link: str, alone: bool) -> None:
+    """Else their number is a word of the sentence, and joins it to the next."""
+    text = f'<html xmlns:epub="x"><body><p>It was {link} Then <b>he</b> left.</p></body></html>'
+    (read_as,) = texts(opened(text))
+    assert bool(re.search(r"[\d\u21a9]", read_as)) != alone
+    new = loud(text)
+    assert link[link.index("<a") :] in new
+    assert "<b>HE</b> LEFT." in new
