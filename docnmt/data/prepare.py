@@ -180,7 +180,10 @@ def _file_hash(path: str) -> str:
         with open(path, "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise DocnmtError(f"{path}: cannot be read ({error.strerror})\n  Check the paths in the recipe.") from None
+        remedy = "Check the paths in the recipe."
+        if Path(path).parent == Path("runs/demo/corpus"):  # of docnmt's own recipes, which come without it
+            remedy = "Write the embedded corpus first: docnmt corpus demo runs/demo/corpus"
+        raise DocnmtError(f"{path}: cannot be read ({error.strerror})\n  {remedy}") from None
 
 
 def _digest(parts: object) -> str:

@@ -554,6 +554,12 @@ def test_a_missing_corpus_file(tiny, tmp_path):
     fails(command("corpus", "inspect", missing), str(missing))
 
 
+def test_the_demo_s_recipe_without_its_corpus_says_how_to_write_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = command("train", "demo")
+    fails(done, "Write the embedded corpus first: docnmt corpus demo runs/demo/corpus")
+
+
 @pytest.mark.parametrize(
     ("setting", "said"),
     [
