@@ -4,22 +4,27 @@
 
 OLD and NEW are anything that git can name; without NEW it is the working tree. Both go through the public door alone,
 `python -m docnmt`, on the embedded corpus, with the packages of the environment that this runs in. What is compared are
-processor seconds, of a command with its threads: they are about right on a machine that has other work, too. The
-interval of a ratio is that of its geometric mean over the rounds (Student's t).
+processor seconds, of a command with its threads and processes: they are about right on a machine that has other work,
+too. A server is asked for the same texts, one after another, and stopped; what it took to start counts. The interval of
+a ratio is that of its geometric mean over the rounds (Student's t).
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import os
+import re
 import resource
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from urllib.request import Request, urlopen
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -61,6 +66,9 @@ threads = 1
 """
 # Width, filter, layers, updates: what an update takes is measured with the small one alone.
 SIZES = {"small": (128, 512, 3, 20), "base": (512, 2048, 6, 1)}
+# The demo, both models and its evaluation, with a start that both revisions know.
+DEMO = ["context.start=sentence", "sentence.updates=20", "document.updates=20", "output=OUT", "hardware.threads=1"]
+TEXTS = 100  # that a server is asked for
 STUDENT = {3: 4.303, 5: 2.776, 10: 2.262, 20: 2.093}  # 97.5 % of Student's t by the number of rounds
 
 
@@ -79,6 +87,8 @@ def commands() -> dict[str, list[list[str]]]:
         "translate x.html": [["translate", "small", "x.html", "-o", "OUT/y.html"]],
         "translate x.docx": [["translate", "small", "x.docx", "-o", "OUT/y.docx"]],
         "contrast": [["contrast", "small", "corpus/contrastive.jsonl"]],
+        "serve": [["serve", "small", "--port", "0", "--workers", "1"]],
+        "demo": [["demo", *(word for value in DEMO for word in ("--set", value))]],
     }
 
 
@@ -95,16 +105,34 @@ class Revision:
         """Processor seconds of the command, in the current folder."""
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         command = [sys.executable, "-m", "docnmt", *words]
-        paths = {"PYTHONPATH": str(self.folder), "OMP_NUM_THREADS": "1"}
-        done = subprocess.run(command, env={**os.environ, **paths}, capture_output=True, text=True)
-        if done.returncode:
-            raise SystemExit(f"{self.name}: docnmt {' '.join(words)} failed\n{done.stderr[-2000:]}")
+        environment = {**os.environ, "PYTHONPATH": str(self.folder), "OMP_NUM_THREADS": "1"}
+        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+            assert process.stdout is not None
+            if words[0] == "serve":
+                for line in process.stdout:
+                    if listening := re.search(rb"http://\S+:\d+", line):
+                        ask(listening[0].decode())
+                        process.send_signal(signal.SIGINT)
+                        break
+            said = process.stdout.read().decode()
+        if process.returncode not in (0, -signal.SIGINT):
+            raise SystemExit(f"{self.name}: docnmt {' '.join(words)} failed\n{said[-2000:]}")
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
     def time(self, lines: list[list[str]]) -> float:
         with tempfile.TemporaryDirectory(dir=".") as out:
             return sum(self.run([word.replace("OUT", out) for word in words]) for words in lines)
+
+
+def ask(server: str) -> None:
+    """Texts of three sentences each, one after another."""
+    sources = [line.split("\t")[1] for line in Path("small.tsv").read_text(encoding="utf-8").splitlines()]
+    for number in range(TEXTS):
+        text = " ".join(sources[3 * number : 3 * number + 3])
+        question = json.dumps({"q": text, "source": "fr", "target": "en"}).encode()
+        with urlopen(Request(f"{server}/translate", question, {"Content-Type": "application/json"})) as answer:
+            assert answer.status == 200
 
 
 def checkout(name: str, folder: Path) -> Path:
