@@ -26,6 +26,10 @@ class DataConfig:
     skip_bad: bool = False  # skip and count bad pairs instead of stopping at the first
     max_characters: int = 20_000  # a longer line is an error
 
+    @property
+    def languages(self) -> tuple[str, str]:
+        return self.source_language, self.target_language
+
 
 @dataclass(frozen=True)
 class SubwordConfig:

@@ -74,6 +74,10 @@ class ModelCard:
     target_language: str
 
     @property
+    def languages(self) -> tuple[str, str]:
+        return self.source_language, self.target_language
+
+    @property
     def system(self) -> System:
         return system_of(self.model.kind, self.context.kind)
 

@@ -17,7 +17,7 @@ class Fake:
 
     def __init__(self, say: Callable[[str], str], languages=("fr", "en"), previous=2, following=0, remembers=False):
         self.say, self.options = say, Options()
-        self.card = SimpleNamespace(source_language=languages[0], target_language=languages[1])
+        self.card = SimpleNamespace(languages=languages)
         self.spec, self.remembers = ContextSpec(previous, following), remembers
         self.asked: list[tuple[str, tuple[str, ...]]] = []
 

@@ -79,7 +79,7 @@ class FakeModels:
 
 
 def described(name: str, folder: str, translator: Any) -> ModelInfo:
-    languages = translator.card.source_language, translator.card.target_language
+    languages = translator.card.languages
     return info_of(name, folder, languages, translator.rule(None), translator.options.beam)
 
 
@@ -105,7 +105,7 @@ def refusing_load(folder: str) -> Telling:
 
 
 def languages(translator: Telling, word: str) -> tuple[str, str, str]:
-    return translator.card.source_language, translator.card.target_language, word
+    return *translator.card.languages, word
 
 
 def sleep(translator: Telling, seconds: float) -> None:

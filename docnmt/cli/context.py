@@ -91,9 +91,7 @@ def run_context_gain(options: argparse.Namespace) -> None:
         raise DocnmtError(f"--seed {options.seed}: a seed cannot be negative\n  Give 0 or more.")
     check_outputs(options.html, options.json, options.markdown, options.tokens)
     translator, progress, console = load(options.model, options.device), Progress(), Console()
-    languages = languages_of(options)
-    if not any(languages):
-        languages = translator.card.source_language, translator.card.target_language
+    languages = languages_of(options, translator.card.languages)
     documents = list(read_corpus(corpus_files(options), languages=languages))
     domains = {}
     if options.by_domain or options.domains:
@@ -105,7 +103,7 @@ def run_context_gain(options: argparse.Namespace) -> None:
     if not options.no_translate:
         quality = translation_quality(translator, documents, seed=options.seed, progress=progress)
     own = {words.replace(",", "/"): [word.strip() for word in words.split(",")] for words in options.words}
-    classes = own or classes_of((translator.card.source_language, translator.card.target_language))
+    classes = own or classes_of(translator.card.languages)
     figures = Figures(gain, quality, gate_by_layer(translator, documents), domains, classes)
     tables = figures.tables()
     if options.json:
@@ -176,7 +174,7 @@ def run_contrast(options: argparse.Namespace) -> None:
 
     check_outputs(options.write, options.items, options.json, options.markdown, options.latex)
     translator = load(options.model, options.device)
-    languages = translator.card.source_language, translator.card.target_language
+    languages = translator.card.languages
     items = read_set(options.file, layout=options.layout, context_from=options.context_from, languages=languages)
     if options.write:
         write_items(options.write, items)

@@ -115,7 +115,7 @@ def run_corpus_inspect(options: argparse.Namespace) -> None:
             part: [files for role in part.split(" and ") for files in getattr(recipe.data, role)]
             for part in expected or ("documents", "dev", "test")
         }
-        languages, spec = (recipe.data.source_language, recipe.data.target_language), recipe.context.spec
+        languages, spec = recipe.data.languages, recipe.context.spec
     else:
         expected = {"corpus": expected_of(options.expect)} if options.expect else {}
         corpora = {"corpus": [corpus_files(options)]}

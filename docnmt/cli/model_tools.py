@@ -196,7 +196,7 @@ def _data(options: argparse.Namespace, card: ModelCard) -> DataConfig:
             )
         data = load_recipe(options.files[0]).data
     else:
-        languages = languages_of(options) if options.languages else (card.source_language, card.target_language)
+        languages = languages_of(options, card.languages)
         data = DataConfig(*languages, documents=(corpus_files(options),))
     if options.dev:
         named = {**vars(options), "files": options.dev, "document_ids": "", "document_starts": ""}
@@ -210,8 +210,7 @@ def _documents(data: DataConfig, roles: Iterable[str], progress: Progress) -> It
     on_bad = SkipBad() if data.skip_bad else raise_bad
     for role in roles:
         for files in getattr(data, role):
-            languages = (data.source_language, data.target_language)
-            found = read_pairs(files, languages=languages, on_bad=on_bad, limit=data.max_characters)
+            found = read_pairs(files, languages=data.languages, on_bad=on_bad, limit=data.max_characters)
             yield from progress.track(found, f"read {files.title}", unit="sentences", size=len)
     if isinstance(on_bad, SkipBad) and on_bad.counts:
         progress.say(on_bad.report())

@@ -163,14 +163,14 @@ def corpus_files(options: argparse.Namespace) -> CorpusFiles:
     )
 
 
-def languages_of(options: argparse.Namespace) -> tuple[str, str]:
-    """Of source and target; empty where the command line does not tell."""
+def languages_of(options: argparse.Namespace, otherwise: tuple[str, str] = ("", "")) -> tuple[str, str]:
+    """Of source and target; `otherwise` if the command line does not tell."""
     source, _, target = options.languages.partition("-")
     if options.languages and not (source and target):
         raise DocnmtError(
             f"--languages {options.languages}: not a language pair\n  Write source and target, such as fr-en."
         )
-    return source, target
+    return (source, target) if options.languages else otherwise
 
 
 def recipe_of(options: argparse.Namespace) -> Recipe:

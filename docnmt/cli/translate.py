@@ -276,11 +276,10 @@ def run_score(options: argparse.Namespace) -> None:
     from docnmt.document import NO_CONTEXT
 
     translator = load(options.model, options.device)
-    card, languages = translator.card, languages_of(options)
-    languages = languages if any(languages) else (card.source_language, card.target_language)
+    languages = languages_of(options, translator.card.languages)
     first, second, third = tee(read_corpus(corpus_files(options), languages=languages), 3)
     informed_scores = translator.score(second, context=options.context)
-    if card.context.active:
+    if translator.card.context.active:
         plain_scores = translator.score(third, context=NO_CONTEXT)
     else:  # a sentence model: there is no other way to score
         informed_scores, plain_scores = tee(informed_scores)

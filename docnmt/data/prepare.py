@@ -87,9 +87,8 @@ def _made(recipe: Recipe, folder: Path, hashes: dict[str, str], on_bad: OnBad, p
 
 def _read(recipe: Recipe, role: str, on_bad: OnBad) -> Iterator[ParallelDocument]:
     read = read_pairs if role == "sentences" else read_corpus
-    languages = (recipe.data.source_language, recipe.data.target_language)
     for files in getattr(recipe.data, role):
-        yield from read(files, languages=languages, on_bad=on_bad, limit=recipe.data.max_characters)
+        yield from read(files, languages=recipe.data.languages, on_bad=on_bad, limit=recipe.data.max_characters)
 
 
 def _subwords(
@@ -162,8 +161,7 @@ def _check_tokenised(sentences: Iterable[str], side: str) -> None:
 def _content_hash(recipe: Recipe, role: str) -> str:
     """A hash of the files' content and of every setting that determines how they are read."""
     corpora: tuple[CorpusFiles, ...] = getattr(recipe.data, role)
-    languages = [recipe.data.source_language, recipe.data.target_language]
-    parts: list[object] = [languages, recipe.data.skip_bad, recipe.data.max_characters]
+    parts: list[object] = [recipe.data.languages, recipe.data.skip_bad, recipe.data.max_characters]
     for files in corpora:
         parts.append([files.format, files.swap, *filter(None, (files.only, files.encoding))])
         for name in ("path", "source", "target", "document_ids", "document_starts"):

@@ -116,6 +116,6 @@ def translate_best(translator: Translator, options: Options, excerpt: Excerpt) -
 def translate_text(translator: Translator, options: Options, text: str, previous: Sequence[str]) -> str:
     """Plain text: split into sentences, translated as one document and joined again."""
     check_characters(text)
-    file = FileSentences(text.encode(), "text.txt", (translator.card.source_language, translator.card.target_language))
+    file = FileSentences(text.encode(), "text.txt", translator.card.languages)
     found = translate_best(translator, options, whole(file.sentences, previous, file.name)) if len(file) else []
     return file.write(iter(found)).decode()

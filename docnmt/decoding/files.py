@@ -30,10 +30,6 @@ BLOCK = 2048  # sentences of a corpus that are translated in one go
 # ---- A file in one go ----
 
 
-def languages_of(translator: Translator) -> tuple[str, str]:
-    return translator.card.source_language, translator.card.target_language
-
-
 def in_blocks(
     translator: Translator, options: Options, file: FileSentences, previous: Sequence[str] = ()
 ) -> Iterator[Excerpt]:
@@ -63,7 +59,7 @@ def translate_bytes(
     encoding: of a text file that is not in UTF-8, such as "cp1252"; that of subtitles is guessed if none is given
     """
     chosen = (options or translator.options).changed(context=context, glossary=glossary, beam=beam)
-    file = FileSentences(data, name, languages_of(translator), encoding)
+    file = FileSentences(data, name, translator.card.languages, encoding)
     blocks = in_blocks(translator, chosen, file, previous)
     return file.write(sentence for block in blocks for sentence in translate_best(translator, chosen, block))
 
@@ -252,7 +248,7 @@ class DocumentWork:
         self.translator, self.options, self.previous = translator, options, previous
         data = read_bytes(path)
         self.memory = 12 * len(data)
-        self.file = FileSentences(data, path, languages_of(translator), encoding)
+        self.file = FileSentences(data, path, translator.card.languages, encoding)
         self.encoding = self.file.encoding
 
     def blocks(self) -> Iterator[Excerpt]:
@@ -292,7 +288,7 @@ def open_work(
 def read_previous(path: str, translator: Translator) -> tuple[str, ...]:
     """The sentences of a file that another file continues: of a corpus, those of its last document."""
     if not is_corpus(path, ""):
-        return tuple(FileSentences(read_bytes(path), path, languages_of(translator)).texts)
+        return tuple(FileSentences(read_bytes(path), path, translator.card.languages).texts)
     last = Placed(Document("", ()))
     for placed in placed_documents(path, corpus_format(path)):
         last = placed if len(placed.document) else last  # empty lines at the end are not a document

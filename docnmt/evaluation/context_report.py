@@ -287,7 +287,7 @@ def context_gain_page(
         shown = [_sentence(number, translator, documents, encoded, trace, figures) for number in chosen]
     gated = any(sublayer.gate is not None for sublayer in trace.values())
     data = {
-        "languages": [translator.card.source_language, translator.card.target_language],
+        "languages": translator.card.languages,
         "gated": gated,
         "layers": {side: sum(name.startswith(side) for name in trace) for side in ("encoder", "decoder")},
         "sentences": shown,

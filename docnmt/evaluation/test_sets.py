@@ -62,9 +62,10 @@ def _digest(parts: object) -> str:
 
 
 def read_test_set(files: CorpusFiles, recipe: Recipe) -> TestSet:
-    languages = (recipe.data.source_language, recipe.data.target_language)
     on_bad = SkipBad() if recipe.data.skip_bad else raise_bad
-    documents = list(read_corpus(files, languages=languages, on_bad=on_bad, limit=recipe.data.max_characters))
+    documents = list(
+        read_corpus(files, languages=recipe.data.languages, on_bad=on_bad, limit=recipe.data.max_characters)
+    )
     if isinstance(on_bad, SkipBad) and on_bad.counts:
         warnings.warn(f"{files}: {on_bad.report()}", stacklevel=1)
     references: Sequence[Sequence[str]] = [[sentence for d in documents for sentence in d.target]]

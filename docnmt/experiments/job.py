@@ -212,7 +212,7 @@ def questions_of(experiment: Experiment) -> list[Item]:
     """The recipe's contrastive set, which one table alone asks for."""
     data, path = experiment.recipe.data, experiment.recipe.evaluation.contrastive
     wanted = path and SYSTEMS in experiment.names
-    return read_set(path, languages=(data.source_language, data.target_language)) if wanted else []
+    return read_set(path, languages=data.languages) if wanted else []
 
 
 def plan(lab: Lab) -> Table:
@@ -319,9 +319,8 @@ def data_table(recipe: Recipe) -> Table:
 
 def _contents(files: CorpusFiles, role: str, recipe: Recipe) -> str:
     read = read_pairs if role == "sentences" else read_corpus
-    languages = (recipe.data.source_language, recipe.data.target_language)
     on_bad = SkipBad() if recipe.data.skip_bad else raise_bad
-    found = read(files, languages=languages, on_bad=on_bad, limit=recipe.data.max_characters)
+    found = read(files, languages=recipe.data.languages, on_bad=on_bad, limit=recipe.data.max_characters)
     documents = list(islice(found, SAMPLE))
     first = documents[0]
     sizes = ", ".join(str(len(document)) for document in documents)

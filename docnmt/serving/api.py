@@ -16,7 +16,7 @@ from starlette.routing import BaseRoute, Route
 
 from docnmt.base import __version__
 from docnmt.decoding.excerpts import Excerpt, translate_best, whole
-from docnmt.decoding.files import in_blocks, languages_of
+from docnmt.decoding.files import in_blocks
 from docnmt.decoding.translator import Translator
 from docnmt.documents.segment import KINDS, PACKED, is_document, kind_of
 from docnmt.documents.translate import FileSentences, Sentence, Translated
@@ -224,9 +224,8 @@ def unmet_terms(sentences: Iterable[tuple[Sentence, Translated]]) -> Unmet:
 
 async def translate_texts(pool: Pool, info: ModelInfo, asked: TextsAsked) -> list[tuple[list[str], Unmet]]:
     """For each string its translations, and the terms that the best one lacks."""
-    languages = info.source_language, info.target_language
-    texts = await _aside(asked, read_texts, asked.texts, asked.format, languages)
-    previous = await _aside(asked, read_texts, asked.previous, asked.format, languages)
+    texts = await _aside(asked, read_texts, asked.texts, asked.format, info.languages)
+    previous = await _aside(asked, read_texts, asked.previous, asked.format, info.languages)
     mode = Mode(info.name, asked.context, 1 + asked.alternatives, asked.glossary)
     found = {place: ranked async for place, ranked in pool.translate(as_document(texts, previous), mode)}
     ranked = await _aside(asked, write_ranked, texts, found)
@@ -246,10 +245,10 @@ def translate_upload(
     translator: Translator, data: bytes, name: str, how: FileAsked, mode: Mode
 ) -> tuple[bytes, dict[str, Any]]:
     """The translated file, and what there is to tell about it."""
-    before = read_texts(how.previous, "text", languages_of(translator))
+    before = read_texts(how.previous, "text", translator.card.languages)
     said = [sentence for text in before for sentence in text.texts]
     options = options_of(translator, mode)
-    file = FileSentences(data, name, languages_of(translator), how.encoding)
+    file = FileSentences(data, name, translator.card.languages, how.encoding)
     blocks = in_blocks(translator, options, file, said)
     done = [sentence for block in blocks for sentence in translate_best(translator, options, block)]
     unmet = unmet_terms(zip(file.sentences, done, strict=True))

@@ -88,7 +88,7 @@ class Page:
         models = [
             {
                 "name": info.name,
-                "languages": [info.source_language, info.target_language],
+                "languages": info.languages,
                 "names": [name_of(info.source_language), name_of(info.target_language)],
                 "context": [info.context.previous, info.context.following] if info.uses_context else None,
                 "demo": "demo" in Path(info.folder).parts,  # `docnmt demo` writes it to such a folder
@@ -117,7 +117,7 @@ class Page:
             return Response(await while_connected(request, work), media_type="application/octet-stream")
 
     async def tmx(self, request: Request) -> Response:
-        languages = {info.name: (info.source_language, info.target_language) for info in self.pool.models.values()}
+        languages = {info.name: info.languages for info in self.pool.models.values()}
         body = await json_body(request)  # which may be long in coming
         with self.files.one_more():
             work = self.pool.call(write_tmx, body, languages, long=True)

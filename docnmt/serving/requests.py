@@ -63,7 +63,7 @@ class Languages:
 
     def model(self, source: str, target: str) -> ModelInfo:
         for info in self.models:
-            if (info.source_language, info.target_language) == (source, target):
+            if info.languages == (source, target):
                 return info
         raise DocnmtError(
             f"{name_of(target)} ({target}) is not available as a target language from {name_of(source)} ({source})"
@@ -94,7 +94,7 @@ def subwords_of(models: Iterable[ModelInfo]) -> dict[str, Subwords]:
     """The subwords of each language, from the first model that has it."""
     found: dict[str, Subwords] = {}
     for info in models:
-        for language, side in ((info.source_language, "source"), (info.target_language, "target")):
+        for language, side in zip(info.languages, ("source", "target"), strict=True):
             if language not in found:
                 found[language] = Subwords.load(Path(info.folder) / f"{side}.spm")
     return found

@@ -22,7 +22,7 @@ from typing import Any, Protocol
 from starlette.exceptions import HTTPException
 
 from docnmt.base.errors import DocnmtError
-from docnmt.decoding.files import Placed, corpus_format, languages_of, placed_documents, renderer
+from docnmt.decoding.files import Placed, corpus_format, placed_documents, renderer
 from docnmt.decoding.scoring import align
 from docnmt.decoding.translator import TranslatedDocument, TranslatedSentence, Translator
 from docnmt.documents.encodings import TextEncoding
@@ -112,10 +112,10 @@ def _upload(translator: Translator, data: bytes, name: str, encoding: str) -> Up
     if name in ("", ".."):
         raise DocnmtError("the file has no name\n  Give it one: its extension tells what kind of file it is.")
     if is_document(name):
-        return LaidOut(data, name, languages_of(translator), encoding)
+        return LaidOut(data, name, translator.card.languages, encoding)
     if encoding:
         raise DocnmtError(f"{name}: this kind of file must be UTF-8\n  Save it as UTF-8, and leave the encoding out.")
-    return Corpus(data, name, languages_of(translator))
+    return Corpus(data, name, translator.card.languages)
 
 
 def file_name(given: str) -> str:

@@ -56,6 +56,10 @@ class ModelInfo:
     in_order: bool  # it sees its own translations of earlier sentences: a document is translated in order
     most: int  # the longest n-best list
 
+    @property
+    def languages(self) -> tuple[str, str]:
+        return self.source_language, self.target_language
+
 
 def info_of(name: str, folder: str, languages: tuple[str, str], rule: ContextRule | None, beam: int) -> ModelInfo:
     return ModelInfo(
@@ -95,7 +99,7 @@ class Models:
         card = load_card(folder)
         source, target = (Subwords.load(Path(folder) / f"{side}.spm") for side in ("source", "target"))
         rule = card.rule(source, None, target) if card.context.active else None
-        return info_of(name, folder, (card.source_language, card.target_language), rule, card.decoding.beam)
+        return info_of(name, folder, card.languages, rule, card.decoding.beam)
 
     def load(self, folder: str) -> Translator:
         return load(folder)

@@ -206,8 +206,7 @@ def _train_and_save(
     session: Session, step: str, model: TranslationModel, stores: list[TokenStore], notes: dict[str, Any]
 ) -> Path:
     recipe, prepared, group = session.recipe, session.prepared, session.group
-    languages = recipe.data.source_language, recipe.data.target_language
-    card = ModelCard(model.model_config, model.context_config, recipe.decoding, *languages)
+    card = ModelCard(model.model_config, model.context_config, recipe.decoding, *recipe.data.languages)
     loaded = LoadedModel(model, card, prepared.source, prepared.target)
     own = card.rule(prepared.source, None, prepared.target) if card.context.active else None
     rule, foreign = _contexts(recipe, step, own)

@@ -130,7 +130,7 @@ def translated(data: bytes, name: str, say: Callable[[str], str]) -> bytes:
 
     fake: Any = SimpleNamespace(
         options=Options(),
-        card=SimpleNamespace(source_language="fr", target_language="en"),
+        card=SimpleNamespace(languages=("fr", "en")),
         rule=lambda context: SENTENCE_RULE,
         translate_documents=translate_documents,
     )

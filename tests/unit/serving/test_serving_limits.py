@@ -317,7 +317,7 @@ def test_models_are_loaded_when_they_are_asked_for_and_the_oldest_go():
 
     shelf = Shelf({name: name for name in ("fr-en", "de-en", "es-en")}, FakeModels(load, bytes=40), room=100)
     for name in ("fr-en", "de-en", "fr-en", "es-en"):
-        assert shelf.get(name).card.source_language == name[:2]
+        assert shelf.get(name).card.languages[0] == name[:2]
     assert loaded == ["fr-en", "de-en", "es-en"]
     assert [name in shelf for name in shelf.folders] == [True, False, True]
     shelf.get("de-en")
