@@ -10,7 +10,7 @@ import typing
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, ClassVar, TypeVar
 
-from docnmt.base.errors import DocnmtError, nearest
+from docnmt.base.errors import DocnmtError, OnBad, SkipBad, nearest, raise_bad
 from docnmt.base.lines import CorpusFiles
 from docnmt.document import ContextSpec
 
@@ -29,6 +29,10 @@ class DataConfig:
     @property
     def languages(self) -> tuple[str, str]:
         return self.source_language, self.target_language
+
+    def on_bad(self) -> OnBad:
+        """What to do with bad pairs: count them, or stop at the first."""
+        return SkipBad() if self.skip_bad else raise_bad
 
 
 @dataclass(frozen=True)

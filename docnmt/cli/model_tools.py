@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from docnmt.base.errors import DocnmtError, SkipBad, raise_bad
+from docnmt.base.errors import DocnmtError, SkipBad
 from docnmt.cli.options import Verbs, add_corpus, add_json, check_outputs, corpus_files, languages_of, show
 
 if TYPE_CHECKING:
@@ -205,12 +205,12 @@ def _data(options: argparse.Namespace, card: ModelCard) -> DataConfig:
 
 
 def _documents(data: DataConfig, roles: Iterable[str], progress: Progress) -> Iterator[ParallelDocument]:
-    from docnmt.corpus.read import read_pairs
+    from docnmt.corpus.read import read_named
 
-    on_bad = SkipBad() if data.skip_bad else raise_bad
+    on_bad = data.on_bad()
     for role in roles:
         for files in getattr(data, role):
-            found = read_pairs(files, languages=data.languages, on_bad=on_bad, limit=data.max_characters)
+            found = read_named(data, files, on_bad, sentence_level=True)
             yield from progress.track(found, f"read {files.title}", unit="sentences", size=len)
     if isinstance(on_bad, SkipBad) and on_bad.counts:
         progress.say(on_bad.report())

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import TypeVar
 
 from docnmt.base.errors import DocnmtError, OnBad, raise_bad
 from docnmt.base.lines import MAX_CHARACTERS, STDIN, CorpusFiles, InputFile
+from docnmt.config import DataConfig
 from docnmt.corpus.rows import (
     BARS,
     SENTENCE_END,
@@ -120,7 +120,12 @@ def read_corpus(
         yield from _at_least_one(documents, where)
 
 
-read_pairs = partial(read_corpus, sentence_level=True)
+def read_named(
+    data: DataConfig, files: CorpusFiles, on_bad: OnBad, sentence_level: bool = False
+) -> Iterator[ParallelDocument]:
+    """A corpus that a recipe names, as its data section says."""
+    limit = data.max_characters
+    return read_corpus(files, languages=data.languages, on_bad=on_bad, limit=limit, sentence_level=sentence_level)
 
 
 def read_source(path: str, *, format: str = "", on_bad: OnBad = raise_bad) -> Iterator[Document]:

@@ -11,12 +11,12 @@ from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 
-from docnmt.base.errors import DocnmtError, OnBad, SkipBad, raise_bad
+from docnmt.base.errors import DocnmtError, OnBad, SkipBad
 from docnmt.base.files import check_hashes, owned, read_json, remove_unfinished, write_json
 from docnmt.base.lines import CorpusFiles
 from docnmt.base.progress import Progress
 from docnmt.config import Recipe
-from docnmt.corpus.read import read_corpus, read_pairs
+from docnmt.corpus.read import read_named
 from docnmt.data.store import TokenStore, open_store, sentences_of, write_store
 from docnmt.data.subwords import Subwords, train_subwords
 from docnmt.document import ParallelDocument
@@ -52,7 +52,7 @@ def prepare(recipe: Recipe, progress: Progress) -> Prepared:
     folder = Path(recipe.output) / "data"
     if not (recipe.data.documents or recipe.data.sentences):
         raise DocnmtError("the recipe has no training data\n  Set data.documents (or data.sentences).")
-    on_bad = SkipBad() if recipe.data.skip_bad else raise_bad
+    on_bad = recipe.data.on_bad()
     hashes = {role: _content_hash(recipe, role) for role in ROLES}
     with owned(folder, wait=progress.say):  # a process that had to wait finds everything prepared
         folder.mkdir(exist_ok=True)
@@ -86,9 +86,8 @@ def _made(recipe: Recipe, folder: Path, hashes: dict[str, str], on_bad: OnBad, p
 
 
 def _read(recipe: Recipe, role: str, on_bad: OnBad) -> Iterator[ParallelDocument]:
-    read = read_pairs if role == "sentences" else read_corpus
     for files in getattr(recipe.data, role):
-        yield from read(files, languages=recipe.data.languages, on_bad=on_bad, limit=recipe.data.max_characters)
+        yield from read_named(recipe.data, files, on_bad, sentence_level=role == "sentences")
 
 
 def _subwords(

@@ -13,10 +13,10 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from docnmt.base.errors import DocnmtError, SkipBad, raise_bad
+from docnmt.base.errors import DocnmtError, SkipBad
 from docnmt.base.lines import CorpusFiles
 from docnmt.config import Recipe
-from docnmt.corpus.read import detect_format, read_corpus
+from docnmt.corpus.read import detect_format, read_named
 from docnmt.document import NO_CONTEXT, ContextSpec, Document, ParallelDocument, visible_positions
 from docnmt.evaluation.outputs import read_references
 
@@ -62,10 +62,8 @@ def _digest(parts: object) -> str:
 
 
 def read_test_set(files: CorpusFiles, recipe: Recipe) -> TestSet:
-    on_bad = SkipBad() if recipe.data.skip_bad else raise_bad
-    documents = list(
-        read_corpus(files, languages=recipe.data.languages, on_bad=on_bad, limit=recipe.data.max_characters)
-    )
+    on_bad = recipe.data.on_bad()
+    documents = list(read_named(recipe.data, files, on_bad))
     if isinstance(on_bad, SkipBad) and on_bad.counts:
         warnings.warn(f"{files}: {on_bad.report()}", stacklevel=1)
     references: Sequence[Sequence[str]] = [[sentence for d in documents for sentence in d.target]]

@@ -16,12 +16,12 @@ from pathlib import Path
 import torch
 from rich.console import Console
 
-from docnmt.base.errors import DocnmtError, SkipBad, raise_bad
+from docnmt.base.errors import DocnmtError
 from docnmt.base.lines import CorpusFiles
 from docnmt.base.progress import Progress
 from docnmt.base.report import Column, Table
 from docnmt.config import Recipe
-from docnmt.corpus.read import detect_format, read_corpus, read_pairs
+from docnmt.corpus.read import detect_format, read_named
 from docnmt.data.prepare import Prepared, prepare, prepared_stores
 from docnmt.evaluation.contrastive_items import Item
 from docnmt.evaluation.contrastive_layouts import read_set
@@ -318,9 +318,7 @@ def data_table(recipe: Recipe) -> Table:
 
 
 def _contents(files: CorpusFiles, role: str, recipe: Recipe) -> str:
-    read = read_pairs if role == "sentences" else read_corpus
-    on_bad = SkipBad() if recipe.data.skip_bad else raise_bad
-    found = read(files, languages=recipe.data.languages, on_bad=on_bad, limit=recipe.data.max_characters)
+    found = read_named(recipe.data, files, recipe.data.on_bad(), sentence_level=role == "sentences")
     documents = list(islice(found, SAMPLE))
     first = documents[0]
     sizes = ", ".join(str(len(document)) for document in documents)

@@ -11,7 +11,7 @@ import pytest
 
 from docnmt.base.errors import BadInput, DocnmtError, SkipBad
 from docnmt.base.lines import BLOCK, CorpusFiles
-from docnmt.corpus.read import read_corpus, read_pairs, read_source
+from docnmt.corpus.read import read_corpus, read_source
 
 
 @dataclass
@@ -441,7 +441,7 @@ def test_undivided_text_is_a_document_up_to_a_limit(tmp_path: Path) -> None:
         list(read_corpus(files, on_bad=SkipBad()))
     for option in ("blank line", "document_ids", "document_starts", "`sentences`"):
         assert option in str(caught.value)
-    assert sum(1 for _ in read_pairs(files)) == 2_001
+    assert sum(1 for _ in read_corpus(files, sentence_level=True)) == 2_001
 
 
 def test_a_long_document_with_a_boundary_is_fine(tmp_path: Path) -> None:
@@ -463,7 +463,7 @@ def peak_of(documents: Iterator[object]) -> tuple[int, int]:
 def test_memory_stays_flat(reader: str, tmp_path: Path) -> None:
     files = numbered(tmp_path, 200_000, every=20)
     size = Path(files.source).stat().st_size
-    documents = read_corpus(files) if reader == "documents" else read_pairs(files)
+    documents = read_corpus(files, sentence_level=reader != "documents")
     count, peak = peak_of(documents)
     assert count == (10_000 if reader == "documents" else 200_000)
     assert peak < 4_000_000 < size

@@ -9,7 +9,7 @@ import pytest
 
 from docnmt.base.errors import DocnmtError, SkipBad
 from docnmt.base.lines import CorpusFiles
-from docnmt.corpus.read import detect_format, read_corpus, read_pairs
+from docnmt.corpus.read import detect_format, read_corpus
 from docnmt.document import GAP, ParallelDocument
 
 PO = r"""
@@ -109,7 +109,7 @@ def test_charset_of_a_catalogue(tmp_path: Path) -> None:
 
 
 def test_pairs_of_a_catalogue_stand_alone(tmp_path: Path) -> None:
-    documents = list(read_pairs(corpus(tmp_path, "shop.po", PO), languages=("en", "fr")))
+    documents = list(read_corpus(corpus(tmp_path, "shop.po", PO), languages=("en", "fr"), sentence_level=True))
     assert [len(document) for document in documents] == [2, 2, 1, 2]
     assert len({document.id for document in documents}) == 4
 

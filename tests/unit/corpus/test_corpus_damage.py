@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from docnmt.base.errors import BadInput, DocnmtError, SkipBad
 from docnmt.base.lines import CorpusFiles, find_flaw
-from docnmt.corpus.read import read_corpus, read_pairs, read_source
+from docnmt.corpus.read import read_corpus, read_source
 
 DOC = b'<doc docid="d%d" id="d%d"><src lang="fr"><p><seg id="1">Un.</seg>\n<seg id="2">Deux.</seg></p></src>'
 REF = b'<ref lang="en"><seg id="1">One.</seg><seg id="2">Two &amp; so.</seg></ref></doc>\n'
@@ -78,10 +78,10 @@ def test_damaged_corpus(name: str, damage: list[tuple[float, int, bytes]], told:
         bad.write_bytes(damaged(WHOLE[name], damage))
         sides = {"path": str(bad)} if name in ONE_FILE else {"source": str(bad), "target": str(good)}
         files = CorpusFiles(**sides, format=name if told else "")
-        for read in (read_corpus, read_pairs):
+        for pairs in (False, True):
             skipped = SkipBad()
             try:
-                documents = list(read(files, on_bad=skipped))
+                documents = list(read_corpus(files, on_bad=skipped, sentence_level=pairs))
             except DocnmtError as error:
                 # Skipping never stops at one bad place; what stops it is a file that is nothing as a whole.
                 assert not isinstance(error, BadInput)
@@ -91,7 +91,7 @@ def test_damaged_corpus(name: str, damage: list[tuple[float, int, bytes]], told:
                     assert sentence.strip() and find_flaw(sentence, 20_000) is None
             strict: list[object] = []
             try:
-                strict.extend(read(files))
+                strict.extend(read_corpus(files, sentence_level=pairs))
             except DocnmtError as error:
                 assert skipped.counts or not isinstance(error, BadInput)
             else:

@@ -13,7 +13,7 @@ import pytest
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.lines import CorpusFiles
-from docnmt.corpus.read import FORMATS, detect_format, read_corpus, read_pairs, read_source
+from docnmt.corpus.read import FORMATS, detect_format, read_corpus, read_source
 from docnmt.document import Document, ParallelDocument
 
 SOURCE = [["Bonjour à tous.", "Il « dort » < ici & là."], ["Ça va ?"]]
@@ -254,7 +254,7 @@ def test_documents_come_out_before_the_end_is_written(tmp_path: Path) -> None:
 
 def test_pairs_of_plain_files_are_documents_of_their_own(tmp_path: Path) -> None:
     files, _ = written(tmp_path, "text")
-    assert [(d.id, d.source, d.target) for d in read_pairs(files)] == [
+    assert [(d.id, d.source, d.target) for d in read_corpus(files, sentence_level=True)] == [
         ("set.fr:1", (SOURCE[0][0],), (TARGET[0][0],)),
         ("set.fr:2", (SOURCE[0][1],), (TARGET[0][1],)),
         ("set.fr:4", (SOURCE[1][0],), (TARGET[1][0],)),
@@ -264,7 +264,7 @@ def test_pairs_of_plain_files_are_documents_of_their_own(tmp_path: Path) -> None
 @pytest.mark.parametrize("case", ["ids", "starts", "tsv", "tmx", "nist-sgml"])
 def test_pairs_with_document_marks_keep_their_documents(case: str, tmp_path: Path) -> None:
     files, expected = written(tmp_path, case)
-    assert list(read_pairs(files, languages=("fr", "en"))) == expected
+    assert list(read_corpus(files, languages=("fr", "en"), sentence_level=True)) == expected
 
 
 def test_sentences_format_can_be_named(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from docnmt.base import lines as corpus_files
 from docnmt.base.errors import BadInput, DocnmtError, SkipBad
 from docnmt.base.lines import CorpusFiles, InputFile
-from docnmt.corpus.read import read_corpus, read_pairs, read_source
+from docnmt.corpus.read import read_corpus, read_source
 from docnmt.corpus.sgml import Tag, decode_references, tokens
 
 
@@ -148,7 +148,7 @@ def test_tmx_without_documents(tmp_path: Path) -> None:
     files = CorpusFiles(path=str(tmp_path / "m"))
     with pytest.raises(DocnmtError, match="no document boundaries"):
         list(read_corpus(files))
-    documents = list(read_pairs(files))
+    documents = list(read_corpus(files, sentence_level=True))
     assert len(documents) == 2_001
     assert len({document.id for document in documents}) == 2_001
 

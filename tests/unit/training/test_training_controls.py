@@ -24,7 +24,7 @@ from docnmt.config import (
     SentenceStepConfig,
     ValidationConfig,
 )
-from docnmt.corpus.read import read_corpus, read_pairs
+from docnmt.corpus.read import read_corpus
 from docnmt.data.batches import Examples, Stream, epoch_batches
 from docnmt.data.context import ContextRule
 from docnmt.data.prepare import _content_hash
@@ -275,7 +275,7 @@ def corpus(tmp_path) -> CorpusFiles:
     return CorpusFiles(str(path))
 
 
-@pytest.mark.parametrize("read", [read_corpus, read_pairs])
+@pytest.mark.parametrize("pairs", [False, True])
 @pytest.mark.parametrize(
     ("only", "expected"),
     [
@@ -285,9 +285,9 @@ def corpus(tmp_path) -> CorpusFiles:
         ("", ["games-1", "games-2", "manual-1", "news-1"]),
     ],
 )
-def test_only_documents_whose_id_begins_so_are_read(corpus, read, only, expected):
-    assert [document.id for document in read(replace(corpus, only=only))] == expected
-    swapped = list(read(replace(corpus, only=only, swap=True)))
+def test_only_documents_whose_id_begins_so_are_read(corpus, pairs, only, expected):
+    assert [document.id for document in read_corpus(replace(corpus, only=only), sentence_level=pairs)] == expected
+    swapped = list(read_corpus(replace(corpus, only=only, swap=True), sentence_level=pairs))
     assert [document.id for document in swapped] == expected and swapped[0].source[0].startswith("target")
 
 
