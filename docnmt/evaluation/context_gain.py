@@ -98,12 +98,8 @@ class ContextGain:
         return self._gain(self._rows(over))
 
     def by_position(self, over: str = NONE) -> dict[str, Gain]:
-        """By the sentence's place in its document, as text: "3", "6-10", "51+"."""
-        inside = {}
-        for first, last in POSITIONS:
-            name = f"{first}+" if last is None else f"{first}-{last}" if last > first else str(first)
-            inside[name] = (self.position >= first - 1) & (self.position < (last or np.inf))
-        return self._parts(inside, over)
+        """By the sentence's place in its document."""
+        return self._parts(in_ranges(self.position + 1, POSITIONS), over)
 
     def by_domain(self, domains: Domains, over: str = NONE) -> dict[str, Gain]:
         return self._parts({name: np.isin(self.document, own) for name, own in domains.items()}, over)
@@ -158,6 +154,15 @@ class ContextGain:
         total, tokens = rows[inside].sum(axis=0)
         around = interval(metric, rows[inside], self.document[inside], seed=self.seed)
         return Gain(float(total / tokens), around, float(total), int(inside.sum()), int(tokens))
+
+
+def in_ranges(values: Ints, ranges: Sequence[tuple[int, int | None]]) -> dict[str, NDArray[np.bool_]]:
+    """Which of the values are in each range, by the range as text: "3", "6-10", "51+"."""
+    found = {}
+    for first, last in ranges:
+        name = f"{first}+" if last is None else str(first) if first == last else f"{first}-{last}"
+        found[name] = (values >= first) & (values <= (last or np.inf))
+    return found
 
 
 def target_words(pieces: Sequence[str]) -> list[Word]:

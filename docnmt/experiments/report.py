@@ -18,6 +18,7 @@ from docnmt.base.errors import missing_extra
 from docnmt.base.report import Column, Table, page, write_page
 from docnmt.decoding.translator import load
 from docnmt.document import ContextSpec, context_sentences
+from docnmt.evaluation.context_gain import in_ranges
 from docnmt.evaluation.context_trace import gate_by_layer
 from docnmt.evaluation.significance import compare
 from docnmt.evaluation.test_sets import TestSet
@@ -255,7 +256,7 @@ def gains(lab: Lab) -> list[str]:
         (f"{word} by sentence length", "source pieces", lengths, LENGTHS),
         (f"{word} by position in the document", "sentence", places, POSITIONS),
     ):
-        masks = {_range(*each): _inside(values, *each) & filled for each in bins}
+        masks = {name: mask & filled for name, mask in in_ranges(values, bins).items()}
         masks = {name: mask for name, mask in masks.items() if mask.sum() >= FEWEST}
         if masks:
             figures.append(_gain_figure(lab, title, x, masks))
@@ -312,11 +313,3 @@ def figure(svg: str) -> str:
 
 def side_by_side(*parts: str) -> str:
     return f'<div class="side-by-side">{"".join(parts)}</div>'
-
-
-def _range(first: int, last: int | None) -> str:
-    return f"{first}+" if last is None else str(first) if first == last else f"{first}-{last}"
-
-
-def _inside(values: NDArray, first: int, last: int | None) -> NDArray[np.bool_]:
-    return (values >= first) & (values <= (last or np.inf))
