@@ -57,13 +57,13 @@ def run_quantize(options: argparse.Namespace) -> None:
 
 
 def quantized_table(done: Quantized) -> Table:
-    from docnmt.base.report import Column, Table
+    from docnmt.base.report import Table, columns
 
     def megabytes(made: Quantized | Kind) -> list[str]:
         return [f"{count / 1e6:,.2f}" for count in (made.bytes_before, made.bytes_after)]
 
-    columns = [Column("kind of matrix", text=True), *map(Column, ("matrices", "before", "after"))]
-    table = Table("int8 weights", [*columns, Column("error"), Column("worst row")])
+    heads = ("kind of matrix", "matrices", "before", "after", "error", "worst row")
+    table = Table("int8 weights", columns(*heads))
     for kind in done.kinds:
         table.add(kind.name, str(kind.matrices), *megabytes(kind), f"{kind.error:.2%}", f"{kind.worst_row:.2%}")
     matrices = sum(kind.matrices for kind in done.kinds)
@@ -153,11 +153,11 @@ def run_shortlist(options: argparse.Namespace) -> None:
 
 def coverage_table(shortlists: Iterable[tuple[int, Shortlist]], pairs: TrainingPairs, chosen: int) -> Table:
     """A row for each shortlist, under its number of candidates for a source piece; the chosen one stands out."""
-    from docnmt.base.report import Column, Table
+    from docnmt.base.report import Table, columns
     from docnmt.engine.shortlist import BATCH, coverage
 
     names = ("translations", "covered", "candidates", f"of {BATCH} sentences")
-    table = Table("Pieces of the references that the shortlist covers", [Column(name) for name in names])
+    table = Table("Pieces of the references that the shortlist covers", columns(*names, text=0))
     for candidates, shortlist in shortlists:
         found = coverage(shortlist, pairs)
         cells = [f"{candidates}", f"{100 * found.covered:.2f} %", f"{found.size:,.0f}", f"{found.together:,.0f}"]

@@ -247,13 +247,13 @@ def _terms_told(translator: Translator, report: str, progress: Progress) -> Iter
 
 def _tell_terms(terms: TermCheck, report: str, progress: Progress) -> None:
     from docnmt.base.files import write_json
-    from docnmt.base.report import Column, Table
+    from docnmt.base.report import Table, columns
 
     if progress.quiet:
         return
     if terms.unmet:
-        columns = [Column(name, text=True) for name in ("document", "term", "wanted", "sentence", "translation")]
-        table = Table("Glossary terms missing in translations", columns)
+        heads = ("document", "term", "wanted", "sentence", "translation")
+        table = Table("Glossary terms missing in translations", columns(*heads, text=5))
         for term in terms.unmet:
             table.add(term.document, term.term, term.wanted, _short(term.sentence), _short(term.translation))
         table.print(progress.console)

@@ -14,7 +14,7 @@ import numpy as np
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.progress import Progress
-from docnmt.base.report import Column, Table
+from docnmt.base.report import Table, columns
 from docnmt.corpus.align_scores import (
     SKIP,
     Bead,
@@ -229,7 +229,7 @@ def alignment_table(
 ) -> Table:
     """A row per chapter: its sentences, how many were aligned, and whether it was accepted."""
     headings = ("chapter", "source", "target", "pairs", "left out", "fit")
-    table = Table("Aligned chapters", [Column(name, text=name == "chapter") for name in headings])
+    table = Table("Aligned chapters", columns(*headings))
     for chapter in aligned:
         pairs = sum(bool(bead.source and bead.target) for bead in chapter.beads)
         taken = any(chapter is other for other in good)

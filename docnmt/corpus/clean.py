@@ -11,7 +11,7 @@ from typing import Any
 
 from docnmt.base.errors import DocnmtError, OnBad
 from docnmt.base.lines import CorpusFiles
-from docnmt.base.report import Column, Table
+from docnmt.base.report import Table, columns
 from docnmt.corpus.inspect import UNSPACED, count_words, text_hash
 from docnmt.corpus.read import read_corpus
 from docnmt.document import GAP, ParallelDocument
@@ -264,7 +264,7 @@ _LONGEST = 160  # characters of an example
 
 def table(cleaner: Cleaner) -> Table:
     counts = cleaner.counts
-    made = Table("Removed", (Column("filter", text=True), Column("what it removes", text=True), Column("pairs")))
+    made = Table("Removed", columns("filter", "what it removes", "pairs", text=2))
     for name in cleaner.active:
         made.add(name, EXPLAINED[name], f"{counts.removed[name]:,}")
     share = counts.pairs_left / counts.pairs if counts.pairs else 0.0
@@ -276,7 +276,7 @@ def table(cleaner: Cleaner) -> Table:
 
 
 def examples(cleaner: Cleaner) -> Table:
-    made = Table("Examples", (Column("filter", text=True), Column("where", text=True), Column("pair", text=True)))
+    made = Table("Examples", columns("filter", "where", "pair", text=3))
     for name in cleaner.active:
         for number, removed in enumerate(cleaner.counts.examples.get(name, ())):
             texts = f"{_short(removed.source)} | {_short(removed.target)}"

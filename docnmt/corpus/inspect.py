@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from docnmt.base.report import Column, Table
+from docnmt.base.report import Column, Table, columns
 from docnmt.config import one_of
 from docnmt.document import NO_CONTEXT, ContextSpec, ParallelDocument, context_sentences, visible_positions
 from docnmt.text import scripts
@@ -225,7 +225,7 @@ def _example(number: int, example: Example, spec: ContextSpec) -> RichTable:
 def sizes_table(found: Mapping[str, Inspection]) -> Table:
     """Several corpora, one per row."""
     names = ("documents", "sentence pairs", "sentences per document", "source words", "target words", "with context")
-    table = Table("Corpora", [Column("corpus", text=True), *map(Column, names)])
+    table = Table("Corpora", columns("corpus", *names))
     for name, each in found.items():
         words = f"{each.source_words:,}", f"{each.target_words:,}"
         mean, share = f"{each.document_lengths.mean:.1f}", f"{each.with_context:.1%}"
@@ -285,8 +285,8 @@ def _parsed(printed: str) -> tuple[float, float]:
 
 def comparison(found: Mapping[str, Inspection], expected: Mapping[str, Expected]) -> Table:
     """Each figure next to the paper's."""
-    columns = (Column("corpus", text=True), Column("figure", text=True), Column("here"), Column("paper", paper=True))
-    table = Table("Compared with the paper's data", (*columns, Column("", text=True)))
+    heads = (*columns("corpus", "figure", "here", text=2), Column("paper", paper=True), Column("", text=True))
+    table = Table("Compared with the paper's data", heads)
     for part, wanted in expected.items():
         inspection = found[part]
         figures = (

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from docnmt.base.errors import DocnmtError
 from docnmt.base.files import write_atomically, write_json
 from docnmt.base.progress import Progress
-from docnmt.base.report import Column, Table
+from docnmt.base.report import Column, Table, columns
 from docnmt.decoding.files import BLOCK, Tick, Work, open_work
 from docnmt.decoding.translator import Options, Translator, load
 from docnmt.documents.segment import kind_of
@@ -204,8 +204,7 @@ def _noted(outcome: Outcome, strict: bool, progress: Progress) -> Iterator[None]
 
 
 def summary(outcomes: list[Outcome]) -> Table:
-    columns = (Column("file", text=True), Column("kind", text=True), Column("sentences"), Column("seconds"))
-    table = Table("Files", (*columns, Column("error", text=True)))
+    table = Table("Files", (*columns("file", "kind", "sentences", "seconds", text=2), Column("error", text=True)))
     for outcome in outcomes:
         told = outcome.error.partition("\n")[0].removeprefix(f"{outcome.path}: ")
         figures = ("", "") if outcome.error else (f"{outcome.sentences:,}", f"{outcome.seconds:,.1f}")

@@ -19,7 +19,7 @@ from rich.console import Console
 from docnmt.base.errors import DocnmtError
 from docnmt.base.lines import CorpusFiles
 from docnmt.base.progress import Progress
-from docnmt.base.report import Column, Table
+from docnmt.base.report import Column, Table, columns
 from docnmt.config import Recipe
 from docnmt.corpus.read import detect_format, read_named
 from docnmt.data.prepare import Prepared, prepare, prepared_stores
@@ -221,8 +221,8 @@ def plan(lab: Lab) -> Table:
 
 
 def planned(runs: Mapping[Run, RunStatus], estimates: Estimates) -> Table:
-    columns = (Column("run", text=True), Column("seed"), Column("step", text=True), Column("updates"), Column("done"))
-    table = Table("Runs", (*columns, Column("time left")))
+    names = ("run", "seed", "step", "updates", "done", "time left")
+    table = Table("Runs", [Column(name, text=name in ("run", "step")) for name in names])
     left: list[Range | None] = []
     for run, status in runs.items():
         done, time_left = "all", "-"
@@ -302,8 +302,7 @@ def _missing(files: CorpusFiles) -> list[str]:
 
 
 def data_table(recipe: Recipe) -> Table:
-    columns = ("role", "file", "format", "sample")
-    table = Table("Data", [Column(name, text=True) for name in columns])
+    table = Table("Data", columns("role", "file", "format", "sample", text=4))
     for role in ROLES:
         if not getattr(recipe.data, role):
             table.add(role, "-", "", "optional" if role == "sentences" else f"not given: set data.{role}")
@@ -327,7 +326,7 @@ def _contents(files: CorpusFiles, role: str, recipe: Recipe) -> str:
 
 def model_table(runs: list[Run], shape: Shape) -> Table:
     """The sizes of the models, from building them."""
-    table = Table("Models", (Column("run", text=True), Column("parameters"), Column("trained")))
+    table = Table("Models", columns("run", "parameters", "trained"))
     for run in runs:
         with torch.device("meta"):  # only its shape is asked for
             model = shape.build(run.recipe, context_of(run.recipe, run.step))

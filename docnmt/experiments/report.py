@@ -15,7 +15,7 @@ import sacrebleu
 from numpy.typing import NDArray
 
 from docnmt.base.errors import missing_extra
-from docnmt.base.report import Column, Table, page, write_page
+from docnmt.base.report import Table, columns, page, write_page
 from docnmt.decoding.translator import load
 from docnmt.document import ContextSpec, context_sentences
 from docnmt.evaluation.context_gain import in_ranges
@@ -167,7 +167,7 @@ def find_examples(test: TestSet, plain: list[str], informed: list[str], spec: Co
 
 
 def examples_table(examples: list[Example]) -> Table:
-    table = Table("Example analysis", (Column("", text=True), Column("text", text=True)))
+    table = Table("Example analysis", columns("", "text", text=2))
     for example in examples:
         where = f"{example.document}, sentence {example.position + 1}: {example.gain:+.1f} chrF"
         rows = {
@@ -271,7 +271,7 @@ def _gain_figure(lab: Lab, title: str, x: str, masks: dict[str, NDArray[np.bool_
         control = lab.experiment.systems.control(contexts)[0]
         if lab.store.status(control).finished:
             systems[f"control: {CONTROLS[contexts]} context"] = control
-    table = Table(title, (Column(x, text=True), Column("sentences"), *(Column(name) for name in systems)))
+    table = Table(title, columns(x, "sentences", *systems))
     series: dict[str, list[Bar]] = {name: [] for name in systems}
     for group, mask in masks.items():
         cells = []
@@ -296,7 +296,7 @@ def gates(lab: Lab) -> str:
         return "<p>This recipe has residual connections instead of gates.</p>"
     translator = load(lab.store.model(lab.experiment.systems.document()[0]), lab.experiment.recipe.hardware.device)
     shares = gate_by_layer(translator, lab.parts.whole.test.documents)
-    table = Table("Context let in by each layer's gate", (Column("layer", text=True), Column("1 - lambda")))
+    table = Table("Context let in by each layer's gate", columns("layer", "1 - lambda"))
     for name, share in shares.items():
         table.add(name, f"{share:.3f}")
     table.notes.append(

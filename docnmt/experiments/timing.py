@@ -20,7 +20,7 @@ from pathlib import Path
 import torch
 
 from docnmt.base.progress import Progress, spoken
-from docnmt.base.report import Column, Table
+from docnmt.base.report import Table, columns
 from docnmt.config import ContextConfig, DecodingConfig, Recipe
 from docnmt.data.batches import Examples, Stream
 from docnmt.data.context import Context, Neighbours
@@ -235,8 +235,8 @@ class Cost:
 def cost_table(recipe: Recipe, steps: tuple[str, ...]) -> Table:
     """Trains nothing and writes nothing."""
     recipe = settled(recipe, steps)
-    columns = ("trained", "frozen", "batch", "per update", "updates", "all", "memory", "8 GB hold")
-    table = Table("What training takes", [Column("step", text=True), *map(Column, columns)])
+    heads = ("step", "trained", "frozen", "batch", "per update", "updates", "all", "memory", "8 GB hold")
+    table = Table("What training takes", columns(*heads))
     for step in steps:
         with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
             cost = process.submit(cost_of, recipe, step).result()
