@@ -78,6 +78,7 @@ PRIORS: dict[Shape, float] = {(1, 1): 0.87, (1, 2): 0.045, (2, 1): 0.045, (2, 2)
 SKIP = 0.005
 _SPREAD = 6.8  # variance of the target's length for each character of the source (Gale and Church)
 _LONGEST = 3_000  # words per chapter; the others are too rare to help
+_RUN = 25  # sentences that go to one word table before the next has its turn
 _WORD = re.compile(rf"[{CJK}]|[^\W_]+")
 
 # Source words [sentences' words], target words -> p(target | source), [source words, target words].
@@ -144,9 +145,9 @@ class ChapterScores:
         return -(off**2) / (2 * _SPREAD * self._ratio * (source[:, None] + 1))
 
 
-def fold(sentences: NDArray[np.int64], folds: int, run: int = 25) -> NDArray[np.int64]:
+def fold(sentences: NDArray[np.int64], folds: int) -> NDArray[np.int64]:
     """Which of the word tables scores a source sentence: the one that was not learnt from it."""
-    return (sentences // run) % folds
+    return (sentences // _RUN) % folds
 
 
 def _vocabulary(sentences: Sequence[Sequence[str]]) -> list[str]:
@@ -173,12 +174,13 @@ def sums(rows: Matrix, count: int) -> Matrix:
 
 Words = Sequence[str]
 NOTHING = ""  # the empty source word, which target words without a source translate
+_ITERATIONS = 5
 
 
 class WordTable:
     """p(target word | source word) of the words that were seen together."""
 
-    def __init__(self, pairs: Iterable[tuple[Words, Words]], iterations: int = 5):
+    def __init__(self, pairs: Iterable[tuple[Words, Words]]):
         """Expectation-maximisation over all links of all pairs at once; a word counts once per sentence."""
         self._sources: dict[str, int] = {NOTHING: 0}
         self._targets: dict[str, int] = {}
@@ -191,7 +193,7 @@ class WordTable:
         token = np.repeat(np.arange(len(sizes)), sizes)  # of each link: which target word it would explain
         owner = self._keys // self._width
         self._values: Matrix = np.full(len(self._keys), 1.0)
-        for _ in range(iterations):
+        for _ in range(_ITERATIONS):
             weights = self._values[which]
             share = weights / np.bincount(token, weights, len(sizes))[token]
             counts = np.bincount(which, share, len(self._keys))
