@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from docnmt.documents.segment import MAX_IN_PARAGRAPH, TooManyMarks
+from docnmt.documents.segment import MAX_IN_PARAGRAPH, Span, TooManyMarks
 
 MAX_DEPTH = 100  # of nested quotes and lists, as in markdown-it; deeper ones are text
 _LINE = re.compile(r"[^\r\n]*+(?:\r\n?|\n|\Z)")
@@ -61,8 +61,6 @@ _HTML: tuple[tuple[re.Pattern[str], re.Pattern[str] | None], ...] = (
     (re.compile(rf"</?(?:{_HTML_NAMES})(?:\s|/?>|$)", re.I), None),
 )
 _LONE_TAG = re.compile(rf"{_TAG}[ \t]*$")
-
-Span = tuple[int, int]
 
 
 def starts_html(line: str) -> bool:

@@ -12,10 +12,9 @@ from dataclasses import replace
 from itertools import accumulate
 
 from docnmt.documents.placeholders import find
-from docnmt.documents.segment import Mark, partners
+from docnmt.documents.segment import Mark, Span, partners
 from docnmt.text.scripts import in_word, unspaced
 
-Span = tuple[int, int]
 Links = Sequence[tuple[Span, Span]]  # a word of the source and one of the translation, as characters
 
 

@@ -12,10 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
 
-from docnmt.documents.segment import Mark, Segment
+from docnmt.documents.segment import Mark, Segment, Span
 from docnmt.text.scripts import in_spaced_word
-
-Span = tuple[int, int]
 
 # A quick test that rules out nearly all sentences.
 _HINT = re.compile(r"[%{$<&@\\]|://|www\.")

@@ -17,6 +17,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from docnmt.base.errors import DocnmtError
 from docnmt.documents.encodings import recoded
+from docnmt.documents.inline import has_letters
 from docnmt.documents.marks import Links, project
 from docnmt.documents.placeholders import counts, find, in_order, put_back, take_out, without
 from docnmt.documents.segment import FileText, Mark, Room, Segment, Span, read_document
@@ -181,7 +182,7 @@ class FileSentences:
 
 def has_words(text: str) -> bool:
     """Whether there is something to translate in it."""
-    return any(map(str.isalpha, without(text)))
+    return has_letters(without(text))
 
 
 def sentences_of(segment: Segment, language: str) -> list[Sentence]:
