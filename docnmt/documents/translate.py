@@ -185,11 +185,6 @@ def has_words(text: str) -> bool:
     return has_letters(without(text))
 
 
-def sentences_of(segment: Segment, language: str) -> list[Sentence]:
-    """The sentences of a segment with their marks."""
-    return _within(segment, _bounds(segment.text, language))
-
-
 def _bounds(text: str, language: str) -> list[Span]:
     """Where the sentences of a text begin and end."""
     bounds: list[Span] = []

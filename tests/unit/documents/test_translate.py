@@ -16,7 +16,7 @@ from docnmt.decoding.files import translate_bytes, translate_file
 from docnmt.documents import KINDS
 from docnmt.documents.placeholders import counts, without
 from docnmt.documents.segment import Mark, Segment
-from docnmt.documents.translate import FileSentences, Translated, joined, sentences_of
+from docnmt.documents.translate import FileSentences, Sentence, Sentences, Translated, joined
 from tests.fake_translator import Fake, backwards
 
 
@@ -30,6 +30,10 @@ def text(data: str, say: Callable[[str], str], languages=("fr", "en"), file="a.t
 
 
 # ---- sentences ----
+
+
+def sentences_of(segment: Segment, language: str) -> list[Sentence]:
+    return list(Sentences([segment], language, "a.txt"))
 
 
 def test_sentences_of_a_segment():
