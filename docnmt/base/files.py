@@ -142,7 +142,7 @@ def remove_unfinished(folder: Path) -> None:
 
 def hashes(folder: Path) -> dict[str, str]:
     """The SHA-256 of each file in a folder, for its card."""
-    return {path.name: _hash(path) for path in sorted(folder.iterdir()) if path.is_file()}
+    return {path.name: file_hash(path) for path in sorted(folder.iterdir()) if path.is_file()}
 
 
 def check_hashes(folder: Path, known: Mapping[str, str]) -> None:
@@ -150,30 +150,31 @@ def check_hashes(folder: Path, known: Mapping[str, str]) -> None:
     for name, digest in known.items():
         if name != os.path.basename(name):
             raise OSError(f"{name} is not the name of a file in this folder")
-        if _hash(regular_file(folder / name)) != digest:
+        if file_hash(regular_file(folder / name)) != digest:
             raise OSError(f"{name} has changed since it was written: its SHA-256 differs")
 
 
 def write_card(path: Path, table: Mapping[str, Any]) -> None:
     """A folder's card, with the hashes of all files in the folder and of the card itself."""
     table = {**table, "files": hashes(path.parent)}
-    write_json(path, {**table, "files": {**table["files"], path.name: _hash_of(table)}})
+    write_json(path, {**table, "files": {**table["files"], path.name: json_hash(table)}})
 
 
 def check_card(path: Path, table: Mapping[str, Any]) -> None:
     """OSError if the card, or a file that it describes, is not as it was written. Older cards have fewer hashes."""
     known = dict(table.get("files", {}))
     own = known.pop(path.name, None)
-    if own is not None and own != _hash_of({**table, "files": known}):
+    if own is not None and own != json_hash({**table, "files": known}):
         raise OSError(f"{path.name} has changed since it was written: its SHA-256 differs")
     check_hashes(path.parent, known)
 
 
-def _hash_of(table: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(table, sort_keys=True).encode()).hexdigest()
+def json_hash(value: Any) -> str:
+    """The SHA-256 of anything that JSON can say."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
-def _hash(path: Path) -> str:
+def file_hash(path: str | Path) -> str:
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
@@ -12,7 +11,7 @@ from itertools import chain, islice
 from pathlib import Path
 
 from docnmt.base.errors import DocnmtError, OnBad, SkipBad
-from docnmt.base.files import check_hashes, owned, read_json, remove_unfinished, write_json
+from docnmt.base.files import check_hashes, file_hash, json_hash, owned, read_json, remove_unfinished, write_json
 from docnmt.base.lines import CorpusFiles
 from docnmt.base.progress import Progress
 from docnmt.config import Recipe
@@ -20,6 +19,7 @@ from docnmt.corpus.read import read_named
 from docnmt.data.store import TokenStore, open_store, sentences_of, write_store
 from docnmt.data.subwords import Subwords, train_subwords
 from docnmt.document import ParallelDocument
+from docnmt.recipes import CORPUS_PATHS
 
 ROLES = ("documents", "sentences", "dev")
 
@@ -64,7 +64,7 @@ def _made(recipe: Recipe, folder: Path, hashes: dict[str, str], on_bad: OnBad, p
     source, target = _subwords(recipe, folder, hashes, on_bad, progress)
     stores = {}
     for role in ROLES:
-        key = _digest([hashes[role], hashlib.sha256(source.content + target.content).hexdigest()])
+        key = json_hash([hashes[role], hashlib.sha256(source.content + target.content).hexdigest()])
         path = folder / role
         store = open_store(path, key)
         if store is not None:
@@ -101,12 +101,12 @@ def _subwords(
             raise DocnmtError("only one subword model is given\n  Set both subwords.source_model and target_model.")
         models = [Subwords.load(path) for path in given]
     else:
-        key = _digest([hashes["documents"], hashes["sentences"], asdict(config), recipe.seed])
+        key = json_hash([hashes["documents"], hashes["sentences"], asdict(config), recipe.seed])
         paths = [folder / f"{side}.{key[:16]}.spm" for side in ("source", "target")]
         card = folder / f"subwords.{key[:16]}.json"
         if not all(path.exists() for path in paths) or _damaged(card, progress):
             _train_both(recipe, paths, on_bad, progress)
-            write_json(card, {path.name: _file_hash(str(path)) for path in paths})
+            write_json(card, {path.name: file_hash(path) for path in paths})
         models = [Subwords.load(path) for path in paths]
     if recipe.model.tie == "all" and models[0].all_pieces() != models[1].all_pieces():
         raise DocnmtError('model.tie = "all" needs one vocabulary for both languages\n  Set subwords.shared = true.')
@@ -163,25 +163,20 @@ def _content_hash(recipe: Recipe, role: str) -> str:
     parts: list[object] = [recipe.data.languages, recipe.data.skip_bad, recipe.data.max_characters]
     for files in corpora:
         parts.append([files.format, files.swap, *filter(None, (files.only, files.encoding))])
-        for name in ("path", "source", "target", "document_ids", "document_starts"):
+        for name in CORPUS_PATHS:
             path = getattr(files, name)
-            parts.append(_file_hash(path) if path else "")
-    return _digest(parts)
+            parts.append(_path_hash(path) if path else "")
+    return json_hash(parts)
 
 
-def _file_hash(path: str) -> str:
+def _path_hash(path: str) -> str:
     if Path(path).is_dir():  # a release: its files, by name
         files = sorted(file for file in Path(path).rglob("*") if file.is_file())
-        return _digest([[str(file.relative_to(path)), _file_hash(str(file))] for file in files])
+        return json_hash([[str(file.relative_to(path)), _path_hash(str(file))] for file in files])
     try:
-        with open(path, "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return file_hash(path)
     except OSError as error:
         remedy = "Check the paths in the recipe."
         if Path(path).parent == Path("runs/demo/corpus"):  # of docnmt's own recipes, which come without it
             remedy = "Write the embedded corpus first: docnmt corpus demo runs/demo/corpus"
         raise DocnmtError(f"{path}: cannot be read ({error.strerror})\n  {remedy}") from None
-
-
-def _digest(parts: object) -> str:
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from docnmt.base.errors import DocnmtError
-from docnmt.base.files import write_atomically, write_json
+from docnmt.base.files import file_hash, write_atomically, write_json
 from docnmt.base.progress import Progress
 from docnmt.base.report import Column, Table, columns
 from docnmt.decoding.files import BLOCK, Tick, Work, open_work
@@ -90,8 +90,7 @@ def _lines(part: Path) -> Iterator[str]:
 def _key(path: str, format: str, options: Options, model_key: str, previous: Sequence[str]) -> str:
     """Identifies the work, so that finished blocks of other work are never taken for its own."""
     try:
-        with open(path, "rb") as file:
-            content = hashlib.file_digest(file, "sha256").hexdigest()
+        content = file_hash(path)
     except OSError as error:
         raise DocnmtError(f"{path}: cannot be read ({error.strerror})\n  Check the path.") from None
     text = json.dumps([content, format, asdict(options), model_key, BLOCK, *previous], default=str)

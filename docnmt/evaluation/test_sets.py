@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import random
 import warnings
 from collections.abc import Iterator, Sequence
@@ -14,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from docnmt.base.errors import DocnmtError, SkipBad
+from docnmt.base.files import json_hash
 from docnmt.base.lines import CorpusFiles
 from docnmt.config import Recipe
 from docnmt.corpus.read import detect_format, read_named
@@ -50,15 +49,11 @@ class TestSet:
     @property
     def key(self) -> str:
         """Identifies the documents to translate."""
-        return _digest([(document.id, document.source) for document in self.documents])
+        return json_hash([(document.id, document.source) for document in self.documents])
 
     @property
     def reference_key(self) -> str:
-        return _digest(self.references)
-
-
-def _digest(parts: object) -> str:
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+        return json_hash(self.references)
 
 
 def read_test_set(files: CorpusFiles, recipe: Recipe) -> TestSet:
