@@ -21,8 +21,8 @@ from docnmt.decoding.excerpts import Excerpt
 from docnmt.documents.translate import Translated
 from docnmt.serving.api import Answer, while_connected
 from docnmt.serving.explain import aligned, explained
-from docnmt.serving.pool import OutOfMemory, Overloaded, Pool, TimedOut, WorkerDied
-from docnmt.serving.queue import Mode
+from docnmt.serving.pool import Pool, TimedOut, WorkerDied
+from docnmt.serving.queue import Mode, Overloaded
 from docnmt.serving.requests import (
     Parameters,
     bad,
@@ -37,7 +37,7 @@ from docnmt.serving.requests import (
 )
 from docnmt.serving.uploads import MOST, FewFiles, read_upload, write_upload
 from docnmt.serving.web import FAILED, in_sentences
-from docnmt.serving.worker import ModelInfo
+from docnmt.serving.worker import ModelInfo, OutOfMemory
 
 # What people call the kinds of files, and the endings of each.
 KIND_NAMES = {

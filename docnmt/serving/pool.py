@@ -17,10 +17,8 @@ from docnmt.decoding.translator import Options, Translator
 from docnmt.document import NO_CONTEXT
 from docnmt.documents.translate import Translated
 from docnmt.serving.metrics import Metrics
-from docnmt.serving.queue import Call, Job, Mode, Overloaded, Queue
-from docnmt.serving.worker import FOLDERS, MEMORY, CallFailed, Gone, ModelInfo, Models, OutOfMemory, Worker
-
-__all__ = ["CallFailed", "ModelInfo", "OutOfMemory", "Overloaded", "Pool", "TimedOut", "WorkerDied"]
+from docnmt.serving.queue import Call, Job, Mode, Queue
+from docnmt.serving.worker import FOLDERS, MEMORY, Gone, ModelInfo, Models, OutOfMemory, Worker
 
 T = TypeVar("T")
 LONG = 10  # how many time limits a whole file may take

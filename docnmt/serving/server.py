@@ -30,11 +30,12 @@ from docnmt.base.errors import DocnmtError
 from docnmt.serving import page as pages
 from docnmt.serving.api import API, Answer
 from docnmt.serving.metrics import Metrics
-from docnmt.serving.pool import LONG, CallFailed, OutOfMemory, Overloaded, Pool, TimedOut, WorkerDied
+from docnmt.serving.pool import LONG, Pool, TimedOut, WorkerDied
+from docnmt.serving.queue import Overloaded
 from docnmt.serving.requests import Detector, name_of, subwords_of
 from docnmt.serving.uploads import Downloads
 from docnmt.serving.web import FAILED, GONE, BodyLimits, KeysForPages, Middleware, Security, Settings, in_sentences
-from docnmt.serving.worker import ModelInfo, named
+from docnmt.serving.worker import CallFailed, ModelInfo, OutOfMemory, named
 
 # ---- The application: API and page, with the layers around them ----
 
@@ -88,11 +89,16 @@ class Measured(Middleware):
 # ---- Errors as answers ----
 
 ERRORS = (
-    *(ClientDisconnect, HTTPException, DocnmtError, Overloaded),
-    *(TimedOut, WorkerDied, OutOfMemory, CallFailed, Exception),
+    ClientDisconnect,
+    HTTPException,
+    DocnmtError,
+    Overloaded,
+    TimedOut,
+    WorkerDied,
+    OutOfMemory,
+    CallFailed,
+    Exception,
 )
-
-
 # What Starlette says by itself, and what we say.
 UNTOLD = {
     "Not Found": "There is nothing at this address. /docs lists what there is.",

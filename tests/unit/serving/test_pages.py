@@ -19,8 +19,8 @@ from docnmt.documents import KINDS
 from docnmt.serving import page as pages
 from docnmt.serving import uploads
 from docnmt.serving.page import portions, translations
-from docnmt.serving.pool import Overloaded, TimedOut
-from docnmt.serving.queue import Mode
+from docnmt.serving.pool import TimedOut
+from docnmt.serving.queue import Mode, Overloaded
 from docnmt.serving.requests import Detector
 from docnmt.serving.server import make_app
 from docnmt.serving.uploads import Downloads

@@ -11,9 +11,11 @@ import pytest
 
 from docnmt.base.errors import DocnmtError
 from docnmt.serving import web
-from docnmt.serving.pool import CallFailed, Overloaded, TimedOut, WorkerDied
+from docnmt.serving.pool import TimedOut, WorkerDied
+from docnmt.serving.queue import Overloaded
 from docnmt.serving.uploads import Downloads
 from docnmt.serving.web import Settings, read_keys
+from docnmt.serving.worker import CallFailed
 from tests.serving_app import Server
 from tests.serving_fakes import expected
 

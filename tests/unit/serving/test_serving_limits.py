@@ -22,11 +22,11 @@ from docnmt.judging.store import Store
 from docnmt.serving import pool as pool_module
 from docnmt.serving import server as module
 from docnmt.serving import web
-from docnmt.serving.pool import OutOfMemory, Pool
+from docnmt.serving.pool import Pool
 from docnmt.serving.queue import Mode
 from docnmt.serving.server import listen
 from docnmt.serving.uploads import FILES, PREFIX, Downloads
-from docnmt.serving.worker import Gone, Shelf, Worker
+from docnmt.serving.worker import Gone, OutOfMemory, Shelf, Worker
 from tests.judging_samples import make_sample
 from tests.live_server import Live, connections, is_closed
 from tests.serving_fakes import FakeModels, dying_load, languages, load_telling, sleep

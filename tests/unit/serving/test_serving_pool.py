@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from docnmt.base.errors import DocnmtError
 from docnmt.decoding.excerpts import Excerpt
-from docnmt.serving.pool import CallFailed, Overloaded, Pool, TimedOut, WorkerDied
-from docnmt.serving.queue import Mode
-from docnmt.serving.worker import named
+from docnmt.serving.pool import Pool, TimedOut, WorkerDied
+from docnmt.serving.queue import Mode, Overloaded
+from docnmt.serving.worker import CallFailed, named
 from tests.serving_fakes import (
     FakeModels,
     dying_load,
