@@ -11,6 +11,7 @@ from html.parser import HTMLParser
 from typing import NamedTuple
 
 from docnmt.corpus.clean import similar_size
+from docnmt.documents.html_tokens import names
 
 SHORTEST_RUN = 4  # consecutive blocks of the same kinds that count as translations of each other
 _ALIKE = 0.9  # of a run's blocks must be of similar size
@@ -25,10 +26,6 @@ Texts = list[tuple[str, str]]  # of each block in its order: English, and the tr
 class Block(NamedTuple):
     kind: str  # its tag, or a name that it has in every language
     text: str
-
-
-def _names(text: str) -> frozenset[str]:
-    return frozenset(text.split())
 
 
 def tidy(text: str) -> str:
@@ -60,10 +57,10 @@ def align_by_name(english: Sequence[Block], foreign: Sequence[Block]) -> Texts:
 
 # ---- HTML ----
 
-_BLOCKS = _names("p li dt dd h1 h2 h3 h4 h5 h6 td th caption div blockquote section article title figcaption")
-_SKIPPED = _names("script style pre nav header footer head form button select")
-_BOXES = _names("div ul ol p span table dl")
-_VOID = _names("br img hr meta link input col area base wbr")
+_BLOCKS = names("p li dt dd h1 h2 h3 h4 h5 h6 td th caption div blockquote section article title figcaption")
+_SKIPPED = names("script style pre nav header footer head form button select")
+_BOXES = names("div ul ol p span table dl")
+_VOID = names("br img hr meta link input col area base wbr")
 # Classes and ids of what is not running text in DocBook's, Sphinx's and Apache's pages.
 _ASIDE = re.compile(
     r"navheader|navfooter|\btoc\b|sphinxsidebar|related|docnav|list-of|programlisting|screen\b|banner|langavail|preamble"
@@ -146,7 +143,7 @@ def parse_html(text: str) -> list[Block]:
 
 # ---- LibreOffice's help: made from one source for all languages, so paragraphs have the same ids in each ----
 
-_PARAGRAPHS = _names("p h1 h2 h3 h4 h5 h6")
+_PARAGRAPHS = names("p h1 h2 h3 h4 h5 h6")
 
 
 class _LibreOfficePage(_Page):
@@ -178,22 +175,22 @@ def parse_libreoffice(text: str) -> list[Block]:
 
 # ---- Help in Mallard and DocBook (GNOME, MATE, KDE): translated block by block from one tree ----
 
-_XML_BLOCKS = _names(
+_XML_BLOCKS = names(
     "p title desc cite subtitle para simpara term entry phrase caption refpurpose question answer subject tip td th"
 )
-_XML_SKIPPED = _names(
+_XML_SKIPPED = names(
     "credit revision legalnotice copyright author authorgroup publisher othercredit revhistory code screen "
     "programlisting synopsis literallayout bookinfo articleinfo indexterm date releaseinfo cmdsynopsis input "
     "output edition license keyword keywordset"
 )
 # Blocks of their own that may stand inside a paragraph.
-_INNER = _names(
+_INNER = names(
     "itemizedlist orderedlist variablelist table informaltable figure mediaobject note warning important "
     "caution example informalexample blockquote procedure simplelist list steps item media listitem "
     "varlistentry section sect1 sect2 sect3 sect4 qandaset screenshot footnote segmentedlist glosslist "
     "calloutlist"
 )
-_BUILT_IN = _names("amp lt gt quot apos")
+_BUILT_IN = names("amp lt gt quot apos")
 _ENTITY = re.compile(r"""<!ENTITY\s+([\w.-]+)\s+(?:"([^"]*)"|'([^']*)')""")
 _DOCTYPE = re.compile(r"<!DOCTYPE[^\[>]*(\[.*?\]\s*)?>", re.DOTALL)
 _REFERENCE = re.compile(r"&([A-Za-z_][\w.-]*);")
@@ -277,9 +274,9 @@ _SINGLE = {"-": "-", " ": " ", "~": " ", "0": " ", "e": "\\", "\\": "\\", "'": "
 _REQUEST = re.compile(r"""^[.'][ \t]*([A-Za-z\\"]+)[ \t]*(.*)$""")
 _ARGUMENT = re.compile(r'"((?:[^"]|"")*)"?|((?:\\.|[^\s"\\])+)')
 
-_LITERAL, _LITERAL_ENDS = _names("EX nf TS EQ"), _names("EE fi TE EN")
-_PARAGRAPH_MACROS = _names("PP P LP TP TQ HP IP RS RE br sp")
-_FONTS, _MIXED = _names("B I SM SB"), _names("BR BI IB IR RB RI")
+_LITERAL, _LITERAL_ENDS = names("EX nf TS EQ"), names("EE fi TE EN")
+_PARAGRAPH_MACROS = names("PP P LP TP TQ HP IP RS RE br sp")
+_FONTS, _MIXED = names("B I SM SB"), names("BR BI IB IR RB RI")
 _SHORTEST = 200  # characters: a shorter page only refers to another
 
 

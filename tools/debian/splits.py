@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from docnmt.base.files import write_atomically, write_json
-from docnmt.base.report import Column, Table
+from docnmt.base.files import file_hash, write_atomically, write_json
+from docnmt.base.report import Table, columns
 from docnmt.corpus import clean as report
 from docnmt.corpus.clean import Cleaner, text_hash, with_gaps, word_key
 from docnmt.corpus.inspect import inspect
@@ -125,8 +125,7 @@ class Card:
         """README.md and corpus.json, once the splits are written."""
         self.filters = report.as_dict(cleaner)
         for name, figures in self.splits.items():
-            with (folder / f"{name}.tsv").open("rb") as file:
-                figures["sha256"] = hashlib.file_digest(file, "sha256").hexdigest()
+            figures["sha256"] = file_hash(folder / f"{name}.tsv")
         write_json(folder / "corpus.json", {**asdict(self), "sha256": self.digest})
         with write_atomically(folder / "README.md") as file:
             file.write(self.markdown(cleaner))
@@ -138,7 +137,7 @@ class Card:
         return hashlib.sha256(parts.encode()).hexdigest()
 
     def tables(self) -> list[Table]:
-        splits = _table("Splits", ["split"], ["documents", "pairs", "gaps", "source words", "target words"])
+        splits = Table("Splits", columns("split", "documents", "pairs", "gaps", "source words", "target words"))
         for name, figures in self.splits.items():
             splits.add(name, *(f"{number:,}" for number in list(figures.values())[:5]))
         splits.notes.append(
@@ -146,7 +145,8 @@ class Card:
             "Pairs that became gaps because a smaller split has them, or nearly: "
             f"{self.emptied['train']:,} in train, {self.emptied['dev']:,} in dev."
         )
-        sources = _table("Sources", ["source", "domain", "licence"], ["packages", "documents", "pairs", "gaps"])
+        heads = columns("source", "domain", "licence", "packages", "documents", "pairs", "gaps", text=3)
+        sources = Table("Sources", heads)
         for source in self.sources:
             numbers = len(source.packages), source.documents, source.pairs, source.gaps
             sources.add(source.name, source.domain, source.licence, *(f"{number:,}" for number in numbers))
@@ -178,7 +178,3 @@ or removed. The text stays under the licences of its sources.
 {versions}
 SHA-256 of the whole: `{self.digest}`
 """
-
-
-def _table(title: str, texts: Sequence[str], numbers: Sequence[str]) -> Table:
-    return Table(title, [*(Column(name, text=True) for name in texts), *map(Column, numbers)])
