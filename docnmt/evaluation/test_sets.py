@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from docnmt.base.errors import DocnmtError, SkipBad
 from docnmt.base.files import json_hash
@@ -17,9 +16,9 @@ from docnmt.base.lines import CorpusFiles
 from docnmt.config import Recipe
 from docnmt.corpus.read import detect_format, read_named
 from docnmt.document import NO_CONTEXT, ContextSpec, Document, ParallelDocument, visible_positions
+from docnmt.evaluation.metrics import Ints
 from docnmt.evaluation.outputs import read_references
 
-Ints = NDArray[np.int64]
 SEVERAL_REFERENCES = ("nist-sgml", "iwslt-xml", "wmt-xml")  # formats that can have more than one
 
 

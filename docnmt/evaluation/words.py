@@ -15,7 +15,7 @@ from docnmt.evaluation.metrics import Floats, Mean, Metric
 from docnmt.evaluation.outputs import Output, References
 from docnmt.evaluation.probe_words import any_of, plain
 from docnmt.evaluation.scores import Measured
-from docnmt.text.scripts import UNSPACED
+from docnmt.text.scripts import unspaced
 
 
 class WordClassF1(Metric):
@@ -59,7 +59,6 @@ class WordClassF1(Metric):
 SHORTEST = 4  # letters of a term
 COMMON = 0.02  # of the sentences: a word that more of them have is no term
 _WORD = re.compile(r"[^\W\d_]+")
-_UNSPACED = re.compile(f"[{UNSPACED}]")
 LTCR = Mean(
     "LTCR",
     f"LTCR|terms:{SHORTEST}-letters,under-{100 * COMMON:g}%-of-sentences|align:model1-both-directions|case:lc"
@@ -78,7 +77,7 @@ def measure_consistency(outputs: Sequence[Output], references: References) -> li
             "  Give references in a format that holds both sides, such as TSV."
         )
     sources = [_words(text) for text in references.sources]
-    if sum(map(bool, map(_UNSPACED.search, references.sources))) * 2 > len(sources):
+    if 2 * sum(any(map(unspaced, text)) for text in references.sources) > len(sources):
         raise DocnmtError(
             "--terms needs a source with spaces between words\n"
             "  Leave --terms out, or give a source that is split into words."
