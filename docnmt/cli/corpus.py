@@ -142,8 +142,6 @@ def run_corpus_inspect(options: argparse.Namespace) -> None:
 
 
 def run_corpus_clean(options: argparse.Namespace) -> None:
-    from dataclasses import replace
-
     from rich.console import Console
 
     from docnmt.base.files import write_atomically, write_json
@@ -168,8 +166,7 @@ def run_corpus_clean(options: argparse.Namespace) -> None:
     if options.sides:
         corpora = [corpus_files(options)]
     else:
-        one = CorpusFiles(format=options.format, swap=options.swap)
-        corpora = [replace(one, path=path) for path in options.files]
+        corpora = [CorpusFiles(path, format=options.format, swap=options.swap) for path in options.files]
     documents = read_all(corpora, languages_of(options), bad)
     tracked = Progress().track(documents, "clean", unit="sentences", size=len)
     write(options.output, cleaner.clean(tracked))

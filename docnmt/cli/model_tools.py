@@ -7,7 +7,16 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from docnmt.base.errors import DocnmtError, SkipBad
-from docnmt.cli.options import Verbs, add_corpus, add_json, check_outputs, corpus_files, languages_of, show
+from docnmt.cli.options import (
+    Verbs,
+    add_corpus,
+    add_json,
+    check_outputs,
+    corpus_files,
+    languages_of,
+    one_or_two,
+    show,
+)
 
 if TYPE_CHECKING:
     from docnmt.base.progress import Progress
@@ -199,8 +208,7 @@ def _data(options: argparse.Namespace, card: ModelCard) -> DataConfig:
         languages = languages_of(options, card.languages)
         data = DataConfig(*languages, documents=(corpus_files(options),))
     if options.dev:
-        named = {**vars(options), "files": options.dev, "document_ids": "", "document_starts": ""}
-        data = replace(data, dev=(corpus_files(argparse.Namespace(**named)),))
+        data = replace(data, dev=(one_or_two(options.dev, format=options.format, swap=options.swap),))
     return replace(data, skip_bad=data.skip_bad or options.skip_bad)
 
 

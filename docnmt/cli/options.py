@@ -146,21 +146,27 @@ def check_outputs(*paths: str) -> None:
 
 
 def corpus_files(options: argparse.Namespace) -> CorpusFiles:
-    from docnmt.base.lines import CorpusFiles
-
-    if len(options.files) > 2:
-        raise DocnmtError(
-            "a corpus is one file with both sides, or a source and a target file\n  Give one file or two."
-        )
-    names = dict(zip(("source", "target"), options.files, strict=False)) if len(options.files) == 2 else {}
-    return CorpusFiles(
-        path=options.files[0] if len(options.files) == 1 else "",
-        **names,
+    return one_or_two(
+        options.files,
         document_ids=options.document_ids,
         document_starts=options.document_starts,
         format=options.format,
         swap=options.swap,
     )
+
+
+def one_or_two(files: Sequence[str], **how: Any) -> CorpusFiles:
+    """A corpus in one file or in two; `how` has the other fields of CorpusFiles."""
+    from docnmt.base.lines import CorpusFiles
+
+    if len(files) > 2:
+        raise DocnmtError(
+            "a corpus is one file with both sides, or a source and a target file\n  Give one file or two."
+        )
+    if len(files) == 1:
+        return CorpusFiles(files[0], **how)
+    source, target = files
+    return CorpusFiles(source=source, target=target, **how)
 
 
 def languages_of(options: argparse.Namespace, otherwise: tuple[str, str] = ("", "")) -> tuple[str, str]:
