@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from docnmt.base.progress import Progress
     from docnmt.base.report import Table
     from docnmt.evaluation.outputs import Output, References
-    from docnmt.evaluation.scores import Measured
+    from docnmt.evaluation.scores import Measured, Part
 
 PORT = 5001
 STORE = "judgements.sqlite"
@@ -102,12 +102,10 @@ def _add_comet(verb: argparse.ArgumentParser) -> None:
 def run_evaluate(options: argparse.Namespace) -> None:
     from docnmt.base.progress import Progress
     from docnmt.base.report import page
-    from docnmt.evaluation.scores import all_of, documents_of, domains_of, evaluate, figures, result_tables
+    from docnmt.evaluation.scores import documents_of, evaluate, figures, result_tables
 
     progress = Progress()
-    references, _, measured = _measured(options, progress)
-    parts = [all_of(references)]
-    parts += domains_of(references, options.domains) if options.by_domain or options.domains else []
+    references, _, measured, parts = _measured(options, progress)
     parts += documents_of(references) if options.by_document else []
     results = evaluate(measured, parts, progress, options.resample)
     tables = result_tables(results, options.resample)
@@ -117,14 +115,11 @@ def run_evaluate(options: argparse.Namespace) -> None:
 def run_compare(options: argparse.Namespace) -> None:
     from docnmt.base.progress import Progress
     from docnmt.evaluation.comparison import compare_systems, comparison_figures, comparison_page, comparison_tables
-    from docnmt.evaluation.scores import all_of, domains_of
 
     if len(options.files) < 2:
         raise DocnmtError("a comparison needs a baseline and a system\n  Give two or more files of translations.")
     progress = Progress()
-    references, outputs, measured = _measured(options, progress)
-    parts = [all_of(references)]
-    parts += domains_of(references, options.domains) if options.by_domain or options.domains else []
+    references, outputs, measured, parts = _measured(options, progress)
     results = compare_systems(measured, parts, progress, options.resample)
     tables = comparison_tables(results)
     _write(options, tables, comparison_figures(results), lambda: comparison_page(tables, outputs, references, progress))
@@ -132,12 +127,12 @@ def run_compare(options: argparse.Namespace) -> None:
 
 def _measured(
     options: argparse.Namespace, progress: Progress
-) -> tuple[References, list[Output], dict[str, list[Measured]]]:
-    """The references, the systems' outputs, and what each metric finds in each of them."""
+) -> tuple[References, list[Output], dict[str, list[Measured]], list[Part]]:
+    """The references, the systems' outputs, what each metric finds in each of them, and the parts to score them on."""
     from docnmt.evaluation.comet import MODEL, PYTHON, CometScorer
     from docnmt.evaluation.metrics import make_metric
     from docnmt.evaluation.outputs import read_outputs, read_references
-    from docnmt.evaluation.scores import measure, warn_of_language, warn_of_tokens
+    from docnmt.evaluation.scores import all_of, domains_of, measure, warn_of_language, warn_of_tokens
     from docnmt.evaluation.words import WordClassF1, measure_consistency
 
     check_outputs(options.json, options.markdown, options.latex, options.html)
@@ -164,7 +159,9 @@ def _measured(
     for found in further:
         for output, each in zip(outputs, found, strict=True):
             measured[output.name].append(each)
-    return references, outputs, measured
+    parts = [all_of(references)]
+    parts += domains_of(references, options.domains) if options.by_domain or options.domains else []
+    return references, outputs, measured, parts
 
 
 def _write(
