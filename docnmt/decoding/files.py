@@ -42,6 +42,14 @@ def in_blocks(
         yield Excerpt(texts, {place: file.sentences[place] for place in block}, first, file.name)
 
 
+def best_translations(
+    translator: Translator, options: Options, file: FileSentences, previous: Sequence[str] = ()
+) -> Iterator[Translated]:
+    """Of all sentences of a file, the best of each."""
+    for block in in_blocks(translator, options, file, previous):
+        yield from translate_best(translator, options, block)
+
+
 def translate_bytes(
     translator: Translator,
     data: bytes,
@@ -60,8 +68,7 @@ def translate_bytes(
     """
     chosen = (options or translator.options).changed(context=context, glossary=glossary, beam=beam)
     file = FileSentences(data, name, translator.card.languages, encoding)
-    blocks = in_blocks(translator, chosen, file, previous)
-    return file.write(sentence for block in blocks for sentence in translate_best(translator, chosen, block))
+    return file.write(best_translations(translator, chosen, file, previous))
 
 
 def translate_file(

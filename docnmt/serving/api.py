@@ -15,8 +15,8 @@ from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, R
 from starlette.routing import BaseRoute, Route
 
 from docnmt.base import __version__
-from docnmt.decoding.excerpts import Excerpt, translate_best, whole
-from docnmt.decoding.files import in_blocks
+from docnmt.decoding.excerpts import Excerpt, whole
+from docnmt.decoding.files import best_translations
 from docnmt.decoding.translator import Translator
 from docnmt.documents.segment import KINDS, PACKED, is_document, kind_of
 from docnmt.documents.translate import FileSentences, Sentence, Translated
@@ -247,10 +247,8 @@ def translate_upload(
     """The translated file, and what there is to tell about it."""
     before = read_texts(how.previous, "text", translator.card.languages)
     said = [sentence for text in before for sentence in text.texts]
-    options = options_of(translator, mode)
     file = FileSentences(data, name, translator.card.languages, how.encoding)
-    blocks = in_blocks(translator, options, file, said)
-    done = [sentence for block in blocks for sentence in translate_best(translator, options, block)]
+    done = list(best_translations(translator, options_of(translator, mode), file, said))
     unmet = unmet_terms(zip(file.sentences, done, strict=True))
     return file.write(iter(done)), {**({"unmetTerms": unmet} if unmet else {}), **encoding_told(file.encoding)}
 
