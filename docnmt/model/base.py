@@ -23,6 +23,12 @@ from docnmt.model.layers import Dropout
 SLICE = 4 * 1024 * 1024  # logits at a time: large enough for a fast product, small enough for the cache
 
 
+def slices(rows: int, columns: int, device: torch.device) -> Iterator[slice]:
+    """All rows of a table with so many columns, some at a time."""
+    step = max(1, (SLICE if device.type == "cpu" else 8 * SLICE) // columns)
+    return (slice(begin, begin + step) for begin in range(0, rows, step))
+
+
 class SmoothedCrossEntropy(torch.autograd.Function):
     """(states [tokens, width], weight [vocabulary, width], bias [vocabulary] or None, targets
     [tokens], smoothing, counts [tokens] or None) -> loss, log-probabilities.
@@ -52,9 +58,7 @@ class SmoothedCrossEntropy(torch.autograd.Function):
         # Sums over slices, so in full precision regardless of the products' type.
         weight_gradient = torch.zeros_like(weight, dtype=torch.float32) if need_weight else None
         bias_gradient = torch.zeros_like(bias, dtype=torch.float32) if bias is not None and need_bias else None
-        step = max(1, (SLICE if states.device.type == "cpu" else 8 * SLICE) // vocabulary)
-        for begin in range(0, len(targets), step):
-            part = slice(begin, begin + step)
+        for part in slices(len(targets), vocabulary, states.device):
             h, y = states[part], targets[part, None]  # [n, width], [n, 1]
             logits = torch.mm(h, weight.t()).float()  # [n, vocabulary]
             if bias is not None:

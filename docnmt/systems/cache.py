@@ -21,7 +21,6 @@ closed before the network has learned which of them fit.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -36,7 +35,7 @@ from docnmt.data.context import MemoryRule
 from docnmt.data.packing import Batch, Contexts, History, Packed
 from docnmt.data.store import SIDES, TokenStore
 from docnmt.data.subwords import Subwords
-from docnmt.model.base import SLICE, TranslationModel, select
+from docnmt.model.base import TranslationModel, select, slices
 from docnmt.model.layers import linear
 from docnmt.model.rnnsearch import RecurrentState, RNNsearch
 from docnmt.model.transformer import DocumentTransformer
@@ -136,7 +135,8 @@ class CacheModel(TranslationModel):
             return -(smoothed * count).sum(), log_p.detach()
 
         total, found = memory.remembered.keys.new_zeros((), dtype=torch.float32), []
-        for places in self._slices(len(sentences), memory.remembered):
+        widest = max(len(self.softmax.weight), memory.remembered.keys[0].numel())  # of what a position needs
+        for places in slices(len(sentences), widest, sentences.device):
             # What a slice computes is recomputed for its derivative instead of being kept.
             sliced = [row[places] for row in rows]
             loss, log_p = checkpoint(part, *sliced, use_reentrant=False, preserve_rng_state=False)
@@ -152,11 +152,6 @@ class CacheModel(TranslationModel):
         cache = select(remembered, torch.arange(len(previous), device=previous.device) // beam)
         log_nmt, log_a, gain = self.mix(*self.beside(decoded, previous), cache)
         return (log_nmt + log_a).scatter_add_(1, cache.words, gain)
-
-    def _slices(self, positions: int, cache: Cache) -> Iterator[slice]:
-        a_position = max(len(self.softmax.weight), cache.keys[0].numel())
-        step = max(1, (SLICE if cache.keys.device.type == "cpu" else 8 * SLICE) // a_position)
-        return (slice(begin, begin + step) for begin in range(0, positions, step))
 
 
 class CacheTransformer(CacheModel, DocumentTransformer):

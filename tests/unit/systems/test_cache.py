@@ -11,6 +11,7 @@ from docnmt.data.context import Before
 from docnmt.data.packing import Batch, make_batch, pack_contexts
 from docnmt.data.store import write_store
 from docnmt.document import ParallelDocument
+from docnmt.model import base as base_module
 from docnmt.model.transformer import DecoderState
 from docnmt.systems import cache as cache_module
 from docnmt.systems.cache import CacheTransformer
@@ -117,8 +118,8 @@ def test_slices_do_not_show(monkeypatch):
     model, batch = make_cache(topic_words=3), some_batch(BEFORE)
     model.context_topics.words.random_(3, TARGET_WORDS)
     results = []
-    for size in (cache_module.SLICE, 1):
-        monkeypatch.setattr(cache_module, "SLICE", size)
+    for size in (base_module.SLICE, 1):
+        monkeypatch.setattr(base_module, "SLICE", size)
         model.zero_grad()
         loss, log_p = model.loss(batch, 0.1)
         loss.backward()
