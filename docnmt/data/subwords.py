@@ -30,8 +30,10 @@ _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 def _processor(model: bytes, name: str) -> sentencepiece.SentencePieceProcessor:
     try:
         return sentencepiece.SentencePieceProcessor(model_proto=model)
-    except RuntimeError as error:
-        raise DocnmtError(f"{name}: not a SentencePiece model ({error})\n  Give a .model or .spm file.") from None
+    except (RuntimeError, UnicodeDecodeError) as error:
+        # SentencePiece's own words may quote bytes of the file that are no text.
+        said = error.object.decode(errors="replace") if isinstance(error, UnicodeDecodeError) else str(error)
+        raise DocnmtError(f"{name}: not a SentencePiece model ({said})\n  Give a .model or .spm file.") from None
 
 
 class Subwords:

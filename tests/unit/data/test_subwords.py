@@ -7,7 +7,7 @@ import pytest
 from docnmt.base.errors import DocnmtError
 from docnmt.config import SubwordConfig
 from docnmt.data.prepare import _check_tokenised
-from docnmt.data.subwords import train_subwords
+from docnmt.data.subwords import Subwords, train_subwords
 from tests.builders import lines, small_subwords
 
 TEXT = [f"{line} !" for line in lines(200, seed=1)]
@@ -62,3 +62,10 @@ def test_what_is_wrong_with_the_lines_is_told_as_such():
 def test_a_vocabulary_that_is_too_small_is_to_be_raised():
     with pytest.raises(DocnmtError, match=r"required_chars.*\n  Raise subwords\.vocabulary above 2\d\d\.$"):
         train_subwords(lambda: ["abc def ghi"] * 20, SubwordConfig(vocabulary=50), seed=1)
+
+
+def test_a_damaged_model_is_told_though_sentencepieces_own_words_are_no_text():
+    damaged = small_subwords(TEXT, 320).model.replace(b"<0x51>", b"<0x\xbe1>")
+    with pytest.raises(DocnmtError) as error:
+        Subwords(damaged, "source.spm")
+    assert "source.spm: not a SentencePiece model (INTERNAL: byte piece <0x\ufffd1> is invalid" in str(error.value)
