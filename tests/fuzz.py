@@ -8,39 +8,70 @@ from __future__ import annotations
 import argparse
 import io
 import random
+import shutil
 import sys
 import tempfile
 import time
+import warnings
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import docnmt
 from docnmt.base.errors import DocnmtError
 from docnmt.base.lines import CorpusFiles
 from docnmt.corpus.read import read_corpus, read_source
+from docnmt.decoding.terms import Glossary
 from docnmt.documents.translate import FileSentences
+from docnmt.evaluation.contrastive_layouts import read_set
+from docnmt.recipes import FOLDER as RECIPES
+from docnmt.recipes import OWN, load_recipe
 from tests.heavy_files import HOSTILE, ORDINARY
 from tests.office_files import zipped
 
 LONGEST = 5.0  # seconds of the processor for a file of a few kilobytes
+GOLDEN = Path(__file__).parent / "golden"
 # What tells a kind of file its structure: put in, taken out, doubled.
 WORDS = (
     "<", ">", "</", "/>", "<!--", "-->", "<![CDATA[", "&", "&amp;", "&#0;", '"', "'", "{", "}", "[", "](", "\\", "\n\n",
     "\r", "\t", "\0", "%s", "{0}", "*", "**", "`", "```", "|", "- ", "> ", "1. ", "#", "msgid", "msgstr", '"" ', "-->",
     "00:00:01,000", "\u2028", "\ud83d", "\ufeff", "é", "中。", ":", ",", "charset=idna", "encoding='utf-16'",
 )  # fmt: skip
-CORPORA = {
-    "tsv": "d1\tUn mot.\tA word.\nd1\tDeux mots.\tTwo words.\nd2\tUn autre.\tAnother.\n",
-    "jsonl": '{"id": "d1", "source": ["Un mot."], "target": ["A word."]}\n' * 2,
-    "bars": "d1 ||| Un mot. ||| A word.\n" * 3,
-    "tmx": '<tmx version="1.4"><header srclang="fr"/><body><tu><tuv xml:lang="fr"><seg>Un</seg></tuv>'
-    '<tuv xml:lang="en"><seg>One</seg></tuv></tu></body></tmx>',
-    "po": 'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n\nmsgid "Un mot"\nmsgstr "A word"\n',
-    "text": "Un mot.\nDeux.\n\nTrois.\n",
-    "sgml": '<srcset setid="a" srclang="fr"><doc docid="d"><seg id="1">Un mot.</seg></doc></srcset>\n',
-}  # fmt: skip
+# A corpus in every format, of the golden sets: both sides in one file, or a file for each; some formats have folders.
+CORPORA: dict[str, tuple[str, ...]] = {
+    "text": ("blank.fr", "blank.en"),
+    "sentences": ("lines.fr", "lines.en"),
+    "lines": ("whole.fr", "whole.en"),
+    "nist-sgml": ("nist.fr", "nist.en"),
+    "iwslt-xml": ("iwslt.fr", "iwslt.en"),
+    "iwslt-tags": ("talks.fr", "talks.en"),
+    "files": ("page.fr.html", "page.en.html"),
+    "tsv": ("rows.tsv",),
+    "bars": ("rows.bars",),
+    "jsonl": ("documents.jsonl",),
+    "wmt-xml": ("set.wmt",),
+    "tmx": ("memory.tmx",),
+    "xliff": ("units.xlf",),
+    "po": ("shop.po",),
+    "ldc": ("fr/nist.sgm", "en/nist.sgm"),
+}
+# A contrastive set in every layout.
+SETS = {
+    "docnmt": '{"document": "d", "phenomenon": "p", "source": ["Un.", "Deux."], "right": ["One.", "Two."], '
+    '"wrong": [["One.", "Too."]], "distance": 1, "previous": ["Zéro."], "previous_target": ["Nought."]}\n',
+    "contrapro": '[{"src segment": "It is old.", "ref segment": "Sie ist alt.", "src pronoun": "It", '
+    '"ref pronoun": "sie", "ante distance": 1, "intrasegmental": false, "document id": "d", "segment id": 2, '
+    '"errors": [{"contrastive": "Er ist alt.", "replacement": "er"}]}]',
+    "bawden": '{"1": {"src": ["Un.", "Deux."], "trg": [{"type": "f.pl", "correct": ["One.", "Two."], '
+    '"incorrect": ["One.", "Too."]}]}, "2": {"type": "t", "examples": [{"src": ["Un.", "Deux."], '
+    '"trg": {"correct": ["One.", "Two."], "incorrect": ["One.", "Too."]}}]}}',
+    "voita": '[{"src": "Un . _eos Deux .", "dst": ["One . _eos Two .", "One . _eos Too ."], "true_ind": 0, '
+    '"ctx_dist": 1}]',
+    "ctxpro": '[{"src segment": "It is old.", "ref segment": "Sie ist alt.", "ante distance": 1, "document id": "d", '
+    '"segment id": 2, "rule": "GENDER", "expected": "Sie"}]',
+}
 
 
 def mutated(data: bytes, chance: random.Random) -> bytes:
@@ -88,15 +119,56 @@ def read_and_write(kind: str, data: bytes) -> None:
         assert "bug in docnmt" not in str(error), error
 
 
-def read_as_corpus(kind: str, folder: Path, data: bytes) -> None:
-    path = folder / f"corpus.{kind}"
+def refused(read: Callable[[], object], *names: object) -> None:
+    """What cannot be read is told by one of these names, with what to do about it."""
+    try:
+        read()
+    except DocnmtError as error:
+        assert any(str(name) in str(error) for name in names) and "\n  " in str(error), error
+
+
+def read_as_corpus(files: tuple[str, ...], format: str, side: int, folder: Path, data: bytes) -> None:
+    """With what is damaged on one side, and with that side alone; its format told by its content, or named."""
+    paths = [folder / name for name in files]
+    for path, name in zip(paths, files, strict=True):
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(data if name == files[side] else _golden(name))
+    where = [path if len(path.relative_to(folder).parts) == 1 else path.parent for path in paths]
+    keys = ("source", "target") if len(where) == 2 else ("path",)
+    for named in ("", format):
+        corpus = CorpusFiles(**dict(zip(keys, map(str, where), strict=True)), format=named)
+        refused(partial(_drained, partial(read_corpus, corpus, languages=("fr", "en"))), *where)
+        if format != "ldc":
+            refused(partial(_drained, partial(read_source, str(where[side]), format=named)), where[side])
+
+
+def _drained(read: Callable[[], Iterable[object]]) -> None:
+    for _ in read():
+        pass
+
+
+def _golden(name: str) -> bytes:
+    return (GOLDEN / "sets" / Path(name).name.replace(".sgm", f".{Path(name).parent}")).read_bytes()
+
+
+def read_model(name: str, folder: Path, data: bytes) -> None:
+    """A model folder with one of its files damaged: it translates sentence by sentence, or is refused."""
+    model = folder / "model"
+    shutil.rmtree(model, ignore_errors=True)
+    shutil.copytree(GOLDEN / "model", model)
+    (model / name).write_bytes(data)
+
+    def translate() -> None:
+        assert len(docnmt.load(model).translate(["Le chat dort.", "Il mange."], beam=1)) == 2
+
+    with warnings.catch_warnings(action="ignore"):  # without the C extension, which is not what is tried here
+        refused(translate, name, model, "this model")
+
+
+def read_by(read: Callable[[str], object], name: str, folder: Path, data: bytes) -> None:
+    path = folder / name
     path.write_bytes(data)
-    for documents in (read_corpus(CorpusFiles(path=str(path))), read_source(str(path))):
-        try:
-            for _ in documents:
-                pass
-        except DocnmtError as error:
-            assert str(path) in str(error) or "\n  " in str(error), error
+    refused(partial(read, str(path)), path)
 
 
 Target = tuple[list[bytes], Callable[[bytes], None]]
@@ -108,8 +180,20 @@ def targets(folder: Path) -> dict[str, Target]:
     for kind, ordinary in ORDINARY.items():
         seeds = [ordinary(2_000), *(make(300) for make in HOSTILE[kind].values())]
         found[kind] = seeds, partial(read_and_write, kind)
-    for kind, text in CORPORA.items():
-        found[f"{kind} corpus"] = [text.encode()], partial(read_as_corpus, kind, folder)
+    for format, files in CORPORA.items():
+        for side, name in enumerate(files):
+            read = partial(read_as_corpus, files, format, side, folder)
+            found[f"{format} corpus, {('source', 'target')[side]}"] = [_golden(name)], read
+    for name in ("config.json", "source.spm", "target.spm", "weights.safetensors"):
+        found[f"model, {name}"] = [(GOLDEN / "model" / name).read_bytes()], partial(read_model, name, folder)
+    for layout, text in SETS.items():
+        found[f"{layout} set"] = [text.encode()], partial(read_by, read_set, "set.json", folder)
+    found["glossary"] = (
+        ["chat\tcat\ncarte mère\tmotherboard\n".encode()],
+        partial(read_by, Glossary.read, "terms.tsv", folder),
+    )
+    recipes = [(RECIPES / f"{name}.toml").read_bytes() for name in OWN]
+    found["recipe"] = recipes, partial(read_by, load_recipe, "mine.toml", folder)
     return found
 
 
