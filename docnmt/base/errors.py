@@ -9,9 +9,19 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+_HERE = Path(__file__).parents[2]  # the clone; for a docnmt that was installed from a wheel, what holds all packages
+
 
 class DocnmtError(Exception):
     """A problem that the user can fix. The command line prints it without a traceback."""
+
+
+def install_again() -> str:
+    """The command that installs docnmt again, as it was installed, and builds its C extension."""
+    command = f"{sys.executable} -m pip install --force-reinstall --no-deps"
+    if (_HERE / "setup.py").exists():
+        return f'{command} --editable "{_HERE}"'
+    return f"{command} FOLDER, where FOLDER has docnmt's source"
 
 
 def missing_extra(what: str, extra: str) -> DocnmtError:
@@ -28,7 +38,7 @@ def missing_extra(what: str, extra: str) -> DocnmtError:
     packages = [name.strip() for name, _, when in listed if re.search(rf"extra == .{extra}\b", when)]
     wanted = " ".join(f'"{package}"' for package in packages)
     if not packages:  # a clone that is not installed, or was installed before this extra existed
-        wanted = f'--editable "{Path(__file__).parents[2]}[{extra}]"'
+        wanted = f'--editable "{_HERE}[{extra}]"'
     return DocnmtError(f"{what}\n  Install it: {sys.executable} -m pip install {wanted}")
 
 

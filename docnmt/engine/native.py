@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from docnmt.base.errors import DocnmtError
+from docnmt.base.errors import DocnmtError, install_again
 
 # ---- Matrices in eight bits ----
 
@@ -287,10 +287,10 @@ def _as_c(value: Tensor | ctypes.Structure | ctypes.Array | int | None) -> objec
 
 
 EXTENSION = "docnmt.engine._accelerator"
-AGAIN = "\n  Build it again: pip install -e . (or, in place, python setup.py build_ext --inplace)"
+AGAIN = f"\n  Build it again: {install_again()}"
 MISSING = (
     "docnmt is installed without its C extension: translation is slower, and int8 models compute in float32\n"
-    "  Install GCC or Clang, then reinstall docnmt: pip install --force-reinstall --no-deps . (docs/speed.md)"
+    f"  Install GCC or Clang, then docnmt again: {install_again()}"
 )
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from docnmt.base.errors import missing_extra, nearest
+from docnmt.base import errors
+from docnmt.base.errors import install_again, missing_extra, nearest
 
 
 def test_what_is_missing_is_named_package_by_package(monkeypatch):
@@ -26,6 +27,13 @@ def test_a_clone_that_is_not_installed_is_installed(monkeypatch):
     command = str(missing_extra("starlette is needed", "serve")).rpartition(" --editable ")[2]
     folder = command.strip('"').removesuffix("[serve]")
     assert (Path(folder) / "pyproject.toml").exists()
+
+
+def test_docnmt_is_installed_again_as_it_was_installed(monkeypatch, tmp_path):
+    command, _, folder = install_again().rpartition(" --editable ")
+    assert command.startswith(sys.executable) and (Path(folder.strip('"')) / "setup.py").exists()
+    monkeypatch.setattr(errors, "_HERE", tmp_path)  # as in site-packages: there is nothing to build it from
+    assert install_again().endswith("--no-deps FOLDER, where FOLDER has docnmt's source")
 
 
 @pytest.mark.parametrize(("given", "said"), [("trian", "Did you mean 'train'?"), ("qqq", "Known: train, test.")])
