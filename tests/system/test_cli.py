@@ -19,7 +19,7 @@ from docnmt.base import __version__
 from docnmt.decoding.beam import Hypothesis
 from docnmt.decoding.translator import load
 from docnmt.document import Document
-from docnmt.recipes import OWN, load_recipe
+from docnmt.recipes import FOLDER, OWN, load_recipe
 from tests.builders import replace_weights
 from tests.system.conftest import Result, Tiny, command, environment, first_documents, metrics
 
@@ -642,6 +642,9 @@ def test_training_is_heard_of_where_nobody_sees_a_bar(tiny, tmp_path):
 def test_own_recipes_are_listed_and_printed(tmp_path):
     listed = command("recipe")
     assert listed.code == 0 and [line.split()[0] for line in listed.lines] == list(OWN)
+    for name, line in zip(OWN, listed.lines, strict=True):  # what is said of each is whole
+        begins = (FOLDER / f"{name}.toml").read_text(encoding="utf-8").removeprefix(f"# {line[20:].strip()}")
+        assert re.match(r"\.\s|:\s", begins), line
     copy = tmp_path / "mine.toml"
     copy.write_text(command("recipe", "demo").out, encoding="utf-8")
     assert load_recipe(copy).model == load_recipe("demo").model
