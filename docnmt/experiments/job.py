@@ -233,8 +233,8 @@ def planned(runs: Mapping[Run, RunStatus], estimates: Estimates) -> Table:
     known = [each for each in left if each is not None]
     if left and len(known) == len(left):
         table.notes.append(
-            f"{sum(known, Range(0.0, 0.0))} of training left, one run after another on this machine: estimated from "
-            "the fastest and the slowest of a few batches of short, usual and long sentences, timed just now. "
+            f"{sum(known, Range(0.0, 0.0))} of training left, one run after another on this machine: estimated, with "
+            "a margin, from a few batches of short, usual and long sentences, timed just now. "
             "Validation and translation take extra time. A run that was stopped resumes where it was."
         )
     elif left:

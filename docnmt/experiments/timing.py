@@ -43,6 +43,7 @@ class Stopwatch:
     """Times a model as training has it: what is frozen, on which device, in which precision."""
 
     def __init__(self, model: TranslationModel, recipe: Recipe, frozen: bool):
+        keep_freed_memory()
         self.device = choose_device(recipe.hardware.device)
         self.model = model.to(self.device).train()
         if frozen:
@@ -62,8 +63,6 @@ class Stopwatch:
 
 
 # ---- made-up sentences, in the place of data that may not be there yet ----
-
-SAMPLE_TOKENS = 1_000
 
 
 @dataclass(frozen=True)
@@ -128,29 +127,36 @@ class Sentences:
         """Of one of them, end marks included."""
         return len(self.source) + len(self.target) + 2 + len(self.context or ())
 
-    @property
-    def count(self) -> int:
-        return max(1, SAMPLE_TOKENS // self.tokens)
+    def in_batch(self, tokens: int) -> int:
+        return max(1, tokens // self.tokens)
 
-    def batch(self, device: torch.device, tokens: int = SAMPLE_TOKENS) -> Batch:
-        count = max(1, tokens // self.tokens)
+    def batch(self, device: torch.device, tokens: int) -> Batch:
+        count = self.in_batch(tokens)
         contexts = None if self.context is None else [self.context] * count
         return make_batch([[*self.source, EOS]] * count, contexts, [self.target] * count, BOS, EOS, device)
 
 
 # ---- how long a run will take on this machine ----
 
-# Small batches are timed, of short, usual and long sentences, and the rest is multiplication. The fastest and the
-# slowest make the range that is shown: a single batch on a busy machine would be off by any factor.
+# Batches of short, usual and long sentences are timed, and the rest is multiplication. The fastest and the slowest make
+# the range that is shown: a single batch on a busy machine would be off by any factor.
+#
+# The batches are as large as the recipe's, or as can be timed quickly. Part of their time does not grow with them, that
+# of a recurrent network above all: it goes through a few sentences as slowly as through many.
 
 LENGTHS = (0.5, 1.0, 2.0)  # of the usual length
+LEAST = 1_000  # tokens in a batch, where the recipe's is not smaller
+LONG_ENOUGH = 0.5  # seconds for a batch: no larger one is tried
 ENOUGH = 1.0  # seconds of timing, after which no further round is made
 ROUNDS = 3
+# Made-up sentences are all alike: they need no padding, and no document begins among them, so that none lacks context.
+# Real batches were up to 1.3 times as slow or as quick, whatever the system (on the demo's corpus).
+MARGIN = 1.4
 
 
 @dataclass(frozen=True)
 class Range:
-    """Seconds, from the fastest batch to the slowest."""
+    """Seconds, from the fewest to the most."""
 
     low: float
     high: float
@@ -171,7 +177,7 @@ class Estimates:
 
     def __init__(self, shape: Shape):
         self.shape = shape
-        self._known: dict[Recipe, Range | None] = {}
+        self._known: dict[object, Range | None] = {}
 
     def seconds(self, run: Run, updates: int) -> Range | None:
         recipe, step = run.recipe, getattr(run.recipe, run.step)
@@ -181,32 +187,36 @@ class Estimates:
                 filling = replace(filling, previous=recipe.document.batches_for)
             if recipe.document.context_from == "none":
                 read = replace(read, previous=0, following=0)
-        # All that makes no difference to the time is made the same.
-        alike = replace(Recipe(), model=recipe.model, context=read, hardware=recipe.hardware, seed=int(run.frozen))
+        alike = recipe.model, read, recipe.hardware, run.frozen, step.batch_tokens  # nothing else makes a difference
         if alike not in self._known:
-            self._known[alike] = self._sentence_seconds(recipe, read, run.frozen)
+            self._known[alike] = self._sentence_seconds(recipe, read, run.frozen, step.batch_tokens)
         sentences = step.batch_tokens * step.accumulation / self.shape.sentences(recipe, filling).tokens
         known = self._known[alike]
         return known and known * sentences * updates
 
-    def _sentence_seconds(self, recipe: Recipe, context: ContextConfig, frozen: bool) -> Range | None:
-        """A sentence of the usual length, at the rates that batches of short, usual and long ones have."""
+    def _sentence_seconds(self, recipe: Recipe, context: ContextConfig, frozen: bool, most: int) -> Range | None:
+        """A sentence of the usual length, at the rates that batches of at most so many tokens have."""
         stopwatch = Stopwatch(self.shape.build(recipe, context), recipe, frozen)
 
-        def seconds_a_token(sentences: Sentences) -> float:
-            return stopwatch.seconds(sentences.batch(stopwatch.device)) / (sentences.tokens * sentences.count)
+        def seconds(sentences: Sentences, tokens: int) -> float:
+            return stopwatch.seconds(sentences.batch(stopwatch.device, tokens))
 
         usual = self.shape.sentences(recipe, context)
         samples = [self.shape.longer(length).sentences(recipe, context) for length in LENGTHS]
         rates: list[float] = []
         with suppress(torch.OutOfMemoryError):
-            seconds_a_token(usual)  # warms up
+            tokens = min(LEAST, most)
+            seconds(usual, tokens)  # warms up
+            while tokens < most and seconds(usual, tokens) < LONG_ENOUGH:
+                tokens = min(2 * tokens, most)
             started = time.perf_counter()
             for _ in range(ROUNDS):
-                rates += [seconds_a_token(sample) for sample in samples]
+                rates += [seconds(sample, tokens) / (sample.in_batch(tokens) * sample.tokens) for sample in samples]
                 if time.perf_counter() - started > ENOUGH:
                     break
-        return Range(min(rates), max(rates)) * usual.tokens if len(rates) >= len(LENGTHS) else None
+        if len(rates) < len(samples):
+            return None
+        return Range(min(rates) / MARGIN, MARGIN * max(rates)) * usual.tokens
 
 
 # ---- `docnmt train --dry-run`: what an update of each step takes, in seconds and in memory ----
@@ -265,7 +275,6 @@ def cost_table(recipe: Recipe, steps: tuple[str, ...]) -> Table:
 
 def cost_of(recipe: Recipe, step: str) -> Cost:
     set_threads(recipe.hardware.threads)
-    keep_freed_memory()
     config, context, shape = getattr(recipe, step), context_of(recipe, step), Shape.expected(recipe)
     given = (recipe.subwords.source_model, recipe.subwords.target_model)
     if all(given):  # of the model that step 2 starts from

@@ -30,6 +30,7 @@ SMALL = Recipe(
     subwords=SubwordConfig(vocabulary=300),
     hardware=HardwareConfig(device="cpu"),
 )
+NONE = ContextConfig(kind="none")
 
 
 def runs_of(recipe: Recipe) -> dict[str, Run]:
@@ -64,7 +65,7 @@ def counting(monkeypatch) -> Estimates:
     estimates = Estimates(SHAPE)
     estimates.timed = []
 
-    def second(recipe, context, frozen):
+    def second(recipe, context, frozen, most):
         estimates.timed.append((context, frozen))
         return Range(1.0, 2.0)
 
@@ -86,23 +87,22 @@ def test_time_goes_with_updates_and_the_size_of_batches(estimates):
     assert estimates.seconds(runs_of(twice)["sentence"], 10).high == pytest.approx(2 * once.high)
     thrice = replace(SMALL, sentence=replace(SMALL.sentence, accumulation=3))
     assert estimates.seconds(runs_of(thrice)["sentence"], 10).low == pytest.approx(3 * once.low)
-    assert len(estimates.timed) == 1  # the model is the same in all of them
+    assert len(estimates.timed) == 2  # the model is the same in all of them, the size of batches in all but one
 
 
 def test_runs_that_cost_the_same_are_timed_once(estimates):
     for name in ("sentence", "document", "control-none", "from-scratch"):
         for seed in (1, 2):
             estimates.seconds(runs_of(replace(SMALL, seed=seed))[name], 10)
-    none = ContextConfig(kind="none")
     without = replace(SMALL.context, previous=0)  # what the control reads
-    assert estimates.timed == [(none, False), (SMALL.context, True), (without, True), (SMALL.context, False)]
+    assert estimates.timed == [(NONE, False), (SMALL.context, True), (without, True), (SMALL.context, False)]
 
 
 def test_where_sentences_are_the_same_in_each_update_a_longer_context_takes_longer(monkeypatch):
     """Whatever fills the batches, time goes with what is read: here a second for each sentence of the context."""
     estimates = Estimates(SHAPE)
     monkeypatch.setattr(
-        estimates, "_sentence_seconds", lambda recipe, context, frozen: Range(1.0 + context.previous, 9.0)
+        estimates, "_sentence_seconds", lambda recipe, context, frozen, most: Range(1.0 + context.previous, 9.0)
     )
     systems = Systems(SMALL)
     named = {f"previous-{n}": systems.document(f"previous-{n}", previous=n) for n in (1, 3)}
@@ -115,18 +115,18 @@ def test_where_sentences_are_the_same_in_each_update_a_longer_context_takes_long
 
 def test_a_batch_has_the_sentences_and_contexts_that_the_recipe_means():
     device = torch.device("cpu")
-    assert SHAPE.sentences(SMALL, ContextConfig(kind="none")).batch(device).context is None
+    assert SHAPE.sentences(SMALL, ContextConfig(kind="none")).batch(device, 1000).context is None
     for previous in (1, 3):
         context = ContextConfig(previous=previous)
         assert context.spec == ContextSpec(previous)
         sentences = SHAPE.sentences(SMALL, context)
-        batch = sentences.batch(device)
+        batch = sentences.batch(device, 1000)
         assert batch.context.segments.lengths.unique().tolist() == [5 * previous + 1]
         assert batch.source.segments.lengths.unique().tolist() == [6]
         assert batch.target_in.segments.lengths.unique().tolist() == [7]
         total = sum(len(part.tokens) for part in (batch.source, batch.context, batch.target_in))
-        assert 900 < total == sentences.tokens * sentences.count <= 1000
-    trimmed = SHAPE.sentences(SMALL, ContextConfig(previous=3, max_tokens=5)).batch(device)
+        assert 900 < total == sentences.tokens * sentences.in_batch(1000) <= 1000
+    trimmed = SHAPE.sentences(SMALL, ContextConfig(previous=3, max_tokens=5)).batch(device, 1000)
     assert trimmed.context.segments.lengths.unique().tolist() == [5]
 
 
@@ -135,28 +135,59 @@ def test_a_real_model_takes_some_time():
     assert 0 < found.low < found.high < 600
 
 
+def timed(monkeypatch, seconds) -> list[tuple[int, int]]:
+    """The source length and the tokens of every batch; `seconds` tells how long one of so many tokens takes."""
+    made, now = [], [0.0]
+
+    def passing(stopwatch, batch, smoothing=0.1):
+        tokens = len(batch.source.tokens) + len(batch.target_in.tokens)
+        made.append((int(batch.source.segments.lengths[0]), tokens))
+        now[0] += seconds(tokens)
+        return seconds(tokens)
+
+    monkeypatch.setattr(timing.Stopwatch, "seconds", passing)
+    monkeypatch.setattr(timing.time, "perf_counter", lambda: now[0])
+    return made
+
+
 def test_an_estimate_rests_on_batches_of_several_lengths(monkeypatch):
-    """The fastest and the slowest, of each length at least one; each token takes as long as the clock says."""
-    made, ticks = [], iter(range(10**6))
-    original = timing.Sentences.batch
+    made = timed(monkeypatch, lambda tokens: 1.0)
+    found = Estimates(SHAPE)._sentence_seconds(SMALL, NONE, False, 1000)
+    warming, *lengths = (length for length, _ in made)
+    assert lengths == sorted(set(lengths)) and len(lengths) == 3 and warming == lengths[1]
+    a_sentence = (6 + 7) / 1000  # seconds
+    assert found.low < a_sentence < found.high
 
-    def noted(sentences, device):
-        made.append(len(sentences.source))
-        return original(sentences, device)
 
-    monkeypatch.setattr(timing.Sentences, "batch", noted)
-    monkeypatch.setattr(timing.time, "perf_counter", lambda: float(next(ticks)))  # every look at it takes a second
-    found = Estimates(SHAPE)._sentence_seconds(SMALL, ContextConfig(kind="none"), False)
-    usual, short, long = made[0], made[1], made[3]
-    assert made == [usual, short, usual, long] and short < usual < long
-    assert 0 < found.low <= found.high
+def test_batches_are_as_large_as_the_recipes(monkeypatch):
+    """A recurrent network goes through a small batch as slowly as through a large one: here in 0.1 seconds."""
+    made = timed(monkeypatch, lambda tokens: 0.1 + tokens * 1e-5)
+    found = Estimates(SHAPE)._sentence_seconds(SMALL, NONE, False, 10_000)
+    assert [tokens for _, tokens in made[-3:]] == [pytest.approx(10_000, rel=0.01)] * 3
+    truth = (0.1 + 10_000 * 1e-5) / 10_000 * (6 + 7)
+    assert truth / 1.5 < found.low < truth < found.high < truth * 1.5
+
+
+def test_a_slow_batch_is_not_made_larger(monkeypatch):
+    made = timed(monkeypatch, lambda tokens: tokens * 3e-4)
+    Estimates(SHAPE)._sentence_seconds(SMALL, NONE, False, 10_000)
+    assert max(tokens for _, tokens in made) < 2_100
+    made.clear()
+    Estimates(SHAPE)._sentence_seconds(SMALL, NONE, False, 500)
+    assert max(tokens for _, tokens in made) <= 500  # nor than the recipe's
+
+
+def test_a_range_has_room_for_what_made_up_sentences_do_not_tell(monkeypatch):
+    timed(monkeypatch, lambda tokens: tokens * 1e-3)
+    found = Estimates(SHAPE)._sentence_seconds(SMALL, NONE, False, 1000)
+    assert (found.low, found.high) == (pytest.approx(0.013 / timing.MARGIN), pytest.approx(0.013 * timing.MARGIN))
 
 
 def test_what_rests_on_less_is_not_told(monkeypatch):
-    def out_of_memory(sentences, device):
+    def out_of_memory(sentences, device, tokens):
         if len(sentences.source) > SHAPE.source_length:
             raise torch.OutOfMemoryError
-        return original(sentences, device)
+        return original(sentences, device, tokens)
 
     original = timing.Sentences.batch
     monkeypatch.setattr(timing.Sentences, "batch", out_of_memory)
