@@ -66,7 +66,7 @@ def _made(recipe: Recipe, folder: Path, hashes: dict[str, str], on_bad: OnBad, p
     for role in ROLES:
         key = json_hash([hashes[role], hashlib.sha256(source.content + target.content).hexdigest()])
         path = folder / role
-        store = open_store(path, key)
+        store = open_store(path, key, progress.say)
         if store is not None:
             progress.say(f"{role}: already prepared")
             stores[role] = store

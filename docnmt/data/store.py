@@ -11,7 +11,7 @@ A gap is a sentence without tokens on either side; store.json counts gaps if the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from itertools import chain, product
@@ -156,15 +156,18 @@ def write_store(
     return TokenStore(folder)
 
 
-def open_store(folder: Path, key: str) -> TokenStore | None:
-    """The store that was made with this key; None if there is none, or it is damaged."""
+def open_store(folder: Path, key: str, say: Callable[[str], None] = lambda line: None) -> TokenStore | None:
+    """The store that was made with this key; None if there is none, or it is damaged, which is said."""
+    if not folder.exists():
+        return None
     try:
         store = TokenStore(folder)
         if store.card["key"] == key:
             check_card(folder / "store.json", store.card)
             return store
-    except (DocnmtError, OSError, ValueError, KeyError, TypeError, AttributeError):
-        pass
+    except (DocnmtError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        problem = str(error).partition("\n")[0].removeprefix(f"{folder}: ")
+        say(f"{folder}: {problem}; prepared again")
     return None
 
 

@@ -518,9 +518,12 @@ def test_prepare_a_damaged_store_anew(tiny, tmp_path):
     assert command("prepare", recipe).code == 0
     tokens = tmp_path / "run" / "data" / "documents" / "source.tokens"
     whole = tokens.read_bytes()
-    tokens.write_bytes(whole[:-10])
-    assert command("prepare", recipe).code == 0
-    assert tokens.read_bytes() == whole
+    for damaged in (whole[:-10], bytes([whole[0] ^ 1]) + whole[1:]):
+        tokens.write_bytes(damaged)
+        again = command("prepare", recipe)
+        assert again.code == 0 and tokens.read_bytes() == whole
+        assert re.search(rf"^{tokens.parent}: .+; prepared again$", again.err, re.MULTILINE), again.err
+    assert "prepared again" not in command("prepare", recipe).err
 
 
 def test_prepare_names_the_bad_line_or_skips_it(tiny, tmp_path):
