@@ -147,8 +147,10 @@ def test_a_text_is_translated_sentence_by_sentence_beside_its_source(reader, tra
     assert all(below > above for above, below in zip(*sides, strict=True))
 
 
-SMALL_TARGETS = """[...document.querySelectorAll("button, summary, select, .switch")]
-  .filter(each => each.checkVisibility() && each.getBoundingClientRect().height < 44).map(each => each.outerHTML)"""
+SMALL_TARGETS = """[...document.querySelectorAll("a, button, summary, select, .switch")].filter(each => {
+  const box = each.getBoundingClientRect();
+  return each.checkVisibility() && Math.min(box.width, box.height) < 44;
+}).map(each => each.outerHTML)"""
 TOPS = "lines => lines.map(line => Math.round(line.getBoundingClientRect().top))"
 
 
