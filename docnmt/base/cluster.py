@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -42,6 +43,7 @@ def connect(on: str) -> None:
         _knock(on)  # Ray itself would retry for many minutes
         ray.init(address=on, **quiet)
     else:
+        os.environ.setdefault("RAY_worker_niceness", "0")  # Ray's 15 gets next to nothing beside other work
         ray.init(address="local", object_store_memory=STORE, include_dashboard=False, **quiet)
 
 
