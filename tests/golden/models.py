@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -295,4 +296,5 @@ def without_extension() -> Found:
             said = subprocess.run(words, env=environment(), capture_output=True, text=True, check=True)
             best = [line.split(" ||| ") for line in said.stdout.splitlines()]
             yield Path(name).name, [[*line[:-1], float(line[-1])] for line in best]
-            yield f"{Path(name).name}-way", said.stderr.splitlines()[:3]
+            way = [re.sub(r"\S+ -m pip .*", "PIP", line) for line in said.stderr.splitlines()[:3]]  # where it lies
+            yield f"{Path(name).name}-way", way
