@@ -1,6 +1,7 @@
 # make demo   train a small document-level translator and see what context does
 # make test   lint, types and tests
 # make test-ray  trainings and translations shared out by Ray, which it installs
+# make test-slow  whole commands: trainings, servers, the pages in a browser
 # make fuzz   damaged files through every reader, for some minutes: MINUTES=5
 # make size   how large the package is
 # make clean  remove the virtual environment; what was trained, in runs/, stays
@@ -30,7 +31,7 @@ fuzz: .venv/installed-dev
 	$(BIN)/python -m tests.fuzz --minutes $(or $(MINUTES),5)
 
 coverage: .venv/installed-dev
-	$(BIN)/pytest -m "not slow" --cov --cov-report=term-missing:skip-covered --cov-fail-under=90
+	$(BIN)/pytest --cov --cov-report=term-missing:skip-covered --cov-fail-under=90
 
 size: .venv/installed
 	$(BIN)/python tools/size.py

@@ -33,6 +33,14 @@ ROOT = Path(cli.__file__).parents[2]  # what holds the package, for processes of
 
 WIDE = "1000"  # columns of the terminal, so that no message is broken
 
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whole commands, with trainings, servers and browsers: all of this folder is for `make test-slow`."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.slow)
+
+
 RECIPE = """\
 seed = 3
 output = "run"

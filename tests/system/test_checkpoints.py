@@ -83,7 +83,6 @@ def flip(path: Path) -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else value.__name__,
 )
-@pytest.mark.slow
 def test_a_damaged_checkpoint_is_told_and_the_one_before_it_taken(tiny, finished, broken_off, file, damage):
     last = broken_off / "sentence" / "checkpoints" / "update-00000008"
     damage(last / file)
@@ -228,7 +227,6 @@ def full_for(times: int, error: Exception, write):
         (docnmt.training.loop, "save_weights", "best/update-0000001"),
     ],
 )
-@pytest.mark.slow
 def test_a_full_disk_is_waited_for(tiny, finished, tmp_path, monkeypatch, waits, error, module, name, waiting):
     monkeypatch.setattr(module, name, full_for(4, error, getattr(module, name)))
     done = tiny.train(tmp_path, step="sentence")

@@ -29,7 +29,6 @@ def run(folder: Path, *options: str) -> dict:
     return figures
 
 
-@pytest.mark.slow
 def test_throughput_and_latency(tmp_path):
     figures = run(tmp_path, "--systems", SENTENCE, DOCUMENT, "--only", "throughput", "latency")
     assert list(figures) == ["throughput", "latency"]
@@ -40,7 +39,6 @@ def test_throughput_and_latency(tmp_path):
     assert all(row["best"] > 0 for row in figures["latency"].values())
 
 
-@pytest.mark.slow
 def test_all_parts_with_all_systems(tmp_path):
     pytest.importorskip("transformers", reason='needs transformers: pip install "docnmt[bench]"')
     figures = run(tmp_path)
@@ -50,7 +48,6 @@ def test_all_parts_with_all_systems(tmp_path):
     assert list(figures["load"]) == list(figures["cores"]) == [REFERENCE, SENTENCE, DOCUMENT]
 
 
-@pytest.mark.slow
 def test_a_model_as_opus_mt_has_them_in_all_systems(tmp_path):
     pytest.importorskip("transformers", reason='needs transformers: pip install "docnmt[bench]"')
     figures = run(tmp_path, "--sizes", "opus", "--only", "throughput")

@@ -2,12 +2,9 @@
 
 import json
 
-import pytest
-
 from tests.system.conftest import command
 
 
-@pytest.mark.slow
 def test_the_demo_runs_and_writes_its_figures(tmp_path):
     figures = tmp_path / "figures.json"
     settings = [f"output={tmp_path / 'run'}", "sentence.updates=2", "document.updates=2", "validation.decode=false"]

@@ -15,7 +15,6 @@ ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "runs" / "demo"
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not (DEMO / "document" / "model").exists(), reason="no demo model: run `make demo` first")
 def test_they_cost_next_to_nothing(monkeypatch):
     monkeypatch.setattr(sys, "path", [str(ROOT / "benchmarks"), *sys.path])

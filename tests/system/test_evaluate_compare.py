@@ -328,7 +328,6 @@ def shown(path: Path) -> str:
 
 
 @pytest.mark.skipif(not CHROMIUM, reason="there is no browser here")
-@pytest.mark.slow
 def test_a_browser_shows_the_sentences(work, comparison_page):
     trial = work / "trial.html"
     trial.write_text("<p id=x></p><script>document.getElementById('x').textContent = 'r' + 'uns'</script>")

@@ -51,7 +51,6 @@ def ask(url: str, body: dict | None = None) -> dict:
         return json.load(answer)
 
 
-@pytest.mark.slow
 def test_a_server_that_is_killed_goes_on_with_all_it_was_told(tmp_path):
     with judging(tmp_path, "--documents", 3) as (address, process):
         ask(f"{address}api/judges", {"name": "Anna"})

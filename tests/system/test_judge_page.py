@@ -15,7 +15,6 @@ from tests.judging_samples import write_files
 from tests.system.conftest import command
 from tests.system.test_judge import LENGTHS, judging
 
-pytestmark = pytest.mark.slow  # a server and a browser
 DOCUMENTS = 3
 KEYS = {"1": "first", "2": "equal", "3": "second"}
 

@@ -18,7 +18,6 @@ from tests.browser import open_browser
 from tests.office_files import docx, part_of
 from tests.system.conftest import Tiny, first_documents, start_docnmt
 
-pytestmark = pytest.mark.slow  # a server and a browser
 PHONE, DESKTOP = (390, 844), (1200, 900)
 
 

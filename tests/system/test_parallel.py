@@ -62,31 +62,26 @@ def together(tiny: Tiny) -> Path:
     return output
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("step", ["sentence", "document"])
 def test_two_processes_are_one_with_twice_the_accumulation(alone, together, step):
     assert_close(weights(alone, step), weights(together, step))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("step", ["sentence", "document"])
 def test_the_records_agree(alone, together, step):
     assert_same_record(metrics(alone, step), metrics(together, step))
 
 
-@pytest.mark.slow
 def test_what_is_frozen_is_the_same_to_the_bit_under_two_processes(together):
     sentence, document = weights(together, "sentence"), weights(together, "document")
     for name, value in document.items():
         assert is_document_parameter(name) or torch.equal(value, sentence[name]), name
 
 
-@pytest.mark.slow
 def test_two_processes_leave_nothing_behind(together):
     assert leftovers(together) == []
 
 
-@pytest.mark.slow
 def test_one_process_goes_on_where_two_were(tiny, alone, tmp_path):
     """Processes times accumulation is what counts."""
     done = in_two_processes(*tiny.arguments(tmp_path, "validation.decode=true", "sentence.updates=7", step="sentence"))
@@ -195,7 +190,6 @@ def test_finished_blocks_of_other_work_are_not_taken(model, text, tmp_path, monk
     assert [path.name for path in tmp_path.iterdir()] == ["out.en"]
 
 
-@pytest.mark.slow
 def test_a_killed_translation_goes_on(model, text, tmp_path):
     """SIGKILL a process that is at its second block of many (of the real size)."""
     long = tmp_path / "long.fr"
@@ -226,7 +220,6 @@ def test_a_killed_translation_goes_on(model, text, tmp_path):
     assert [path.name for path in out.parent.iterdir()] == ["long.en"]
 
 
-@pytest.mark.slow
 def test_two_processes_killed_in_training_go_on(tiny, tmp_path, together):
     """torchrun itself is stopped: its processes save, and the next start ends where the undisturbed run did."""
     import subprocess

@@ -97,7 +97,6 @@ def run_until_finished(tiny: Tiny, output: Path, killer: Killer, moments: list[i
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.slow
 def test_killed_again_and_again(tiny, finished, tmp_path, monkeypatch, seed):
     dice = random.Random(seed)
     killer = Killer(monkeypatch)
@@ -107,7 +106,6 @@ def test_killed_again_and_again(tiny, finished, tmp_path, monkeypatch, seed):
     assert leftovers(tmp_path) == []
 
 
-@pytest.mark.slow
 def test_killed_at_many_moments(tiny, tmp_path, monkeypatch):
     """A third of all moments of a short run, each in a run of its own: one kill, one more start."""
     settings = ("sentence.updates=5", "document.updates=5", "sentence.validate_every=2", "document.validate_every=2",
@@ -238,14 +236,12 @@ def whole(tiny: Tiny) -> Path:
     return output
 
 
-@pytest.mark.slow
 def test_two_kills_of_a_process(tiny, whole, tmp_path):
     killed = kill_until_finished(tiny, tmp_path, 2, 0.1, 7, long_run(60), "sentence")
     assert killed >= 1
     assert outcome(tmp_path, ("sentence",)) == outcome(whole, ("sentence",))
 
 
-@pytest.mark.slow
 def test_ten_kills_in_each_step(tiny, tmp_path):
     settings = long_run(400)
     assert tiny.train(tmp_path / "whole", *settings).code == 0
@@ -259,7 +255,6 @@ def test_ten_kills_in_each_step(tiny, tmp_path):
 # ---- being asked to stop ----
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "code", "step"), [(signal.SIGINT, 130, "sentence"), (signal.SIGTERM, 143, "document")]
 )

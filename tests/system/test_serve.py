@@ -21,7 +21,6 @@ from docnmt.serving.requests import Detector, subwords_of
 from docnmt.serving.worker import FOLDERS
 from tests.system.conftest import Result, Tiny, command, environment
 
-pytestmark = pytest.mark.slow  # a server with processes of its own
 LIMIT = 60  # seconds for anything
 
 

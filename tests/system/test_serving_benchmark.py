@@ -6,12 +6,9 @@ import json
 import subprocess
 import sys
 
-import pytest
-
 from tests.system.conftest import ROOT, environment
 
 
-@pytest.mark.slow
 def test_a_server_under_load_makes_no_mistakes(model, tiny, tmp_path):
     words = ["--model", model, "--corpus", tiny.folder / "corpus" / "dev.tsv", "--json", tmp_path / "figures.json"]
     words += ["--seconds", 3, "--clients", 40, "--malformed", 300, "--workers", 1]

@@ -10,8 +10,6 @@ from docnmt.evaluation.metrics import make_metric
 from docnmt.systems import SYSTEMS
 from tests.system.test_tables import Toy, few_trials  # noqa: F401 (a fixture)
 
-pytestmark = pytest.mark.slow  # fifteen systems are trained; tests/every_system.py is about each by itself
-
 METRIC = make_metric("chrf", language="en").name  # the toy recipe's
 FEWEST = ("sentence.updates=10", "document.updates=2", "document.validate_every=2")
 

@@ -199,7 +199,6 @@ def runs_in(output: Path) -> set[str]:
 # ---- what is trained ----
 
 
-@pytest.mark.slow
 def test_runs_are_listed_before_they_start_with_how_long_they_take(done):
     plan = done.result.out[: done.result.out.index("Effect of")]
     listed = re.findall(r"│ (\S+) +│ +3 │ (sentence|document) +│ +(\d+) │ +0 │ +(\d+ \w+(?: to \d+ \w+)?) │", plan)
@@ -412,7 +411,6 @@ def test_another_test_set_trains_nothing(toy, done, tmp_path):
 # ---- seeds ----
 
 
-@pytest.mark.slow
 def test_seeds_give_mean_and_deviation(toy, done, tmp_path):
     output = copied(done, tmp_path)
     (table,) = toy.figures(output, "--only", "french-english", "--seeds", 2)
@@ -763,7 +761,6 @@ PAPERS = {"paper-zh-en": {"tsv", "text", "nist-sgml"}, "paper-fr-en": {"iwslt-ta
 
 
 @pytest.mark.parametrize("name", PAPERS)
-@pytest.mark.slow
 def test_a_dry_run_of_the_papers_recipe_reads_a_sample_in_each_format(name, toy, tmp_path):
     recipe = recipe_of_the_paper(name, tmp_path)
     write_papers_data(recipe, toy)
@@ -801,7 +798,6 @@ def test_a_dry_run_works_for_every_recipe_here(name):
     assert len(re.findall(r"│ control-none ", dry.out)) == 4  # two seeds, among the models and among the runs
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", PAPERS)
 def test_a_dry_run_at_the_papers_own_size(name, tmp_path):
     recipe = recipe_of_the_paper(name, tmp_path)
@@ -811,7 +807,6 @@ def test_a_dry_run_at_the_papers_own_size(name, tmp_path):
     assert re.search(r"[\d.]+ (h|days) of training left", dry.out)
 
 
-@pytest.mark.slow
 def test_all_tables_at_once(toy, done, tmp_path):
     output = copied(done, tmp_path)
     tables = toy.figures(output)

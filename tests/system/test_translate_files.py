@@ -272,7 +272,6 @@ def test_ctrl_c_says_that_it_can_go_on(model, book, tmp_path, monkeypatch):
     assert not (tmp_path / "out.txt").exists()
 
 
-@pytest.mark.slow
 def test_a_killed_translation_goes_on(model, sentences, tmp_path):
     """SIGKILL in a book of many blocks of the real size."""
     book, out = tmp_path / "book.txt", tmp_path / "out" / "book.txt"

@@ -5,14 +5,11 @@ from __future__ import annotations
 
 import signal
 
-import pytest
-
 from docnmt.base.files import owned
 from tests.system.conftest import Tiny, leftovers, metrics, outcome, start_docnmt
 from tests.system.test_resume import long_run, wait_until_training
 
 
-@pytest.mark.slow
 def test_a_second_training_is_refused_and_the_first_goes_on_undisturbed(tiny: Tiny, tmp_path):
     first = start_docnmt(*tiny.arguments(tmp_path / "twice", *long_run(60), step="sentence"))
     wait_until_training(first, tmp_path / "twice" / "sentence")
@@ -30,7 +27,6 @@ def test_a_second_training_is_refused_and_the_first_goes_on_undisturbed(tiny: Ti
     assert leftovers(tmp_path / "twice") == []
 
 
-@pytest.mark.slow
 def test_a_killed_training_is_taken_up_at_once(tiny: Tiny, tmp_path):
     first = start_docnmt(*tiny.arguments(tmp_path, *long_run(60), step="sentence"))
     wait_until_training(first, tmp_path / "sentence")

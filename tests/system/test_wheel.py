@@ -48,7 +48,6 @@ def wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build("build_wheel", tree, folder)
 
 
-@pytest.mark.slow
 def test_both_say_what_they_are(sdist, wheel):
     pytest.importorskip("twine", reason="needs twine: pip install 'docnmt[dev]'")
     checked = subprocess.run(
@@ -57,7 +56,6 @@ def test_both_say_what_they_are(sdist, wheel):
     assert checked.returncode == 0 and checked.stdout.count("PASSED") == 2, checked.stdout + checked.stderr
 
 
-@pytest.mark.slow
 def test_the_wheel_has_all_data_and_nothing_else(wheel):
     packed = set(zipfile.ZipFile(wheel).namelist())
     data = [p for p in (ROOT / "docnmt").rglob("*") if p.suffix in (".py", ".toml", ".css", ".js", ".html", ".svg")]
@@ -92,7 +90,6 @@ def environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | {"OMP_NUM_THREADS": "1"}
 
 
-@pytest.mark.slow
 def test_the_wheel_works_alone(bare, tmp_path):
     """From nothing to a model, a translation and a page, in a folder that knows nothing of the clone."""
     where = "import docnmt, docnmt.engine.native as n; print(docnmt.__file__); print(n.accelerator() is not None)"
