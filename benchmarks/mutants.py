@@ -26,6 +26,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest  # noqa: F401 - without it every test fails, and every mutant would seem to be untested
 from rich.console import Console
 
 from docnmt.base.files import write_json

@@ -46,7 +46,12 @@ class VerbParser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         if args and args[0] in self.jobs:
             return self.jobs[args[0]].parse_known_args(args[1:], namespace)
-        return super().parse_known_args(args, namespace)
+        options, left = super().parse_known_args(args, namespace)
+        for word in left:
+            if word.startswith("--"):
+                known = [name for name in self._option_string_actions if name.startswith("--")]
+                self.error(f"unknown option {word!r}. {nearest(word.partition('=')[0], known, 'It has')}")
+        return options, left
 
 
 def add_json(verb: argparse.ArgumentParser) -> None:

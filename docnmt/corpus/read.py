@@ -69,6 +69,7 @@ _WITH_IDS = "docnmt.corpus.plain:read_with_ids"
 _WITH_STARTS = "docnmt.corpus.plain:read_with_starts"
 # Two folders: (source, target, encoding, reading) -> rows.
 _RELEASE = "docnmt.corpus.ldc:read_release"
+_EMPTY = "The corpus is empty, or nothing in it could be used"
 _SOURCE_ALONE = (*_ONE_SIDE, "wmt-xml", "tsv", "bars", "jsonl")
 _PARTLY_TRANSLATED = ("xliff", "po", "files")
 # Kinds of document that do not come in pairs: plain text is read line by line, catalogues hold both sides.
@@ -116,8 +117,10 @@ def read_corpus(
         if files.only:
             prefixes = tuple(prefix.strip() for prefix in files.only.split(",") if prefix.strip())
             documents = (d for d in documents if d.id.startswith(prefixes))
-        where = f"{files} (only = {files.only!r})" if files.only else str(files)
-        yield from _at_least_one(documents, where)
+            why = "No document's name begins so, or nothing in such documents could be used"
+            yield from _at_least_one(documents, f"{files} (only = {files.only!r})", why)
+        else:
+            yield from _at_least_one(documents, str(files))
 
 
 def read_named(
@@ -181,19 +184,17 @@ def _rows(files: CorpusFiles, reading: Reading, stack: ExitStack) -> Iterator[Ro
     return translated_documents(rows) if name in _PARTLY_TRANSLATED else rows
 
 
-def _at_least_one(documents: Iterator[_T], name: str) -> Iterator[_T]:
+def _at_least_one(documents: Iterator[_T], name: str, why: str = _EMPTY) -> Iterator[_T]:
     empty = True
     for document in documents:
         empty = False
         yield document
     if empty:
-        raise _no_documents(name)
+        raise _no_documents(name, why)
 
 
-def _no_documents(name: str) -> DocnmtError:
-    return DocnmtError(
-        f"{name}: no documents found\n  The corpus is empty, or nothing in it could be used: see what was skipped."
-    )
+def _no_documents(name: str, why: str = _EMPTY) -> DocnmtError:
+    return DocnmtError(f"{name}: no documents found\n  {why}: see what was skipped.")
 
 
 # ---- Which format it is, by how files begin ----

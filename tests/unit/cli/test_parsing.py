@@ -22,12 +22,17 @@ def test_files_may_stand_before_and_after_options(words):
 
 @pytest.mark.parametrize(
     ("words", "unknown"),
-    [(["translate", "model", "-o", "out", "a.docx", "--colour"], "a.docx --colour"), (["quantize", "a", "b"], "b")],
+    [
+        (["translate", "model", "-o", "out", "a.docx", "-c"], "unrecognized arguments: a.docx -c"),
+        (["quantize", "a", "b"], "unrecognized arguments: b"),
+        (["translate", "model", "a.docx", "--bean", "2"], "unknown option '--bean'. Did you mean '--beam'?"),
+        (["contrast", "make", "a", "-o", "b", "--languages", "fr-en", "--sed=1"], "'--sed=1'. Did you mean '--seed'?"),
+    ],
 )
 def test_what_no_verb_knows_is_refused(words, unknown, capsys):
     with pytest.raises(SystemExit):
         parsed(words)
-    assert f"unrecognized arguments: {unknown}" in capsys.readouterr().err
+    assert unknown in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", [name for names in VERBS.values() for name in names])

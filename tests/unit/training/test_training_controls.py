@@ -295,7 +295,8 @@ def test_only_documents_whose_id_begins_so_are_read(corpus, pairs, only, expecte
 def test_a_part_with_nothing_in_it_is_an_error_that_names_it(corpus, only):
     with pytest.raises(DocnmtError) as error:
         list(read_corpus(replace(corpus, only=only)))
-    assert corpus.path in str(error.value) and repr(only) in str(error.value) and "no documents" in str(error.value)
+    assert corpus.path in str(error.value) and repr(only) in str(error.value)
+    assert "No document's name begins so" in str(error.value)
 
 
 def test_what_is_read_is_part_of_the_hash_and_what_it_is_called_is_not(corpus):
