@@ -121,11 +121,18 @@ def differs(found: dict[str, Any], known: dict[str, Any], like: bool) -> str:
 def machine() -> dict[str, str]:
     """What decides how numbers are rounded, and how help is laid out."""
     return {
-        "processor": f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()}",
+        "processor": f"{_processor()} {torch.backends.cpu.get_cpu_capability()}",
         "torch": torch.__version__,
         "python": ".".join(map(str, sys.version_info[:2])),
         "compiler": str(BUILT),  # whether one built the C extension
     }
+
+
+def _processor() -> str:
+    """Of one maker and model: with the same instructions, libraries choose other kernels on others."""
+    described = Path("/proc/cpuinfo").read_text(encoding="utf-8") if Path("/proc/cpuinfo").exists() else ""
+    told = dict(re.findall(r"^(vendor_id|cpu family|model)\s*: (.+)$", described.partition("\n\n")[0], re.MULTILINE))
+    return " ".join([platform.machine(), *(told.values() or [platform.processor()])])
 
 
 # ---- files ----

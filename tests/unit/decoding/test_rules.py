@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from docnmt.data.packing import make_batch, pack
-from docnmt.decoding.beam import LONGEST, MarianRule, beam_search
+from docnmt.decoding.beam import EXTRA_LENGTH, LONGEST, MarianRule, beam_search
 from tests.builders import BOS, EOS, endless_model, random_sentences, toy_model, with_end
 
 FORBIDDEN = [6, 11]
@@ -66,7 +66,8 @@ def test_a_forbidden_word_keeps_its_probability():
     contexts = random_sentences(4, 19, 3)
     found = beam_search(model, pack(sources), pack(contexts), bos=BOS, eos=EOS, beam=1, forbidden=FORBIDDEN)
     for source, context, (hypothesis,) in zip(sources, contexts, found, strict=True):
-        words = [*hypothesis.tokens, EOS]
+        ended = len(hypothesis.tokens) < len(source) + EXTRA_LENGTH
+        words = [*hypothesis.tokens, *([EOS] if ended else [])]
         total = sum(log_probabilities(model, source, context, words[:n])[word] for n, word in enumerate(words))
         assert hypothesis.log_probability == pytest.approx(total, abs=1e-3)
         assert not set(FORBIDDEN) & set(words)
