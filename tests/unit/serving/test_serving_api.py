@@ -15,7 +15,7 @@ from docnmt.serving.pool import TimedOut, WorkerDied
 from docnmt.serving.queue import Overloaded
 from docnmt.serving.uploads import Downloads
 from docnmt.serving.web import Settings, read_keys
-from docnmt.serving.worker import CallFailed
+from docnmt.serving.worker import CallFailed, named
 from tests.serving_app import Server
 from tests.serving_fakes import expected
 
@@ -172,6 +172,13 @@ def test_the_language_is_found(server):
     listed = server.client.post("/detect", json={"q": FRENCH}).json()
     assert [each["language"] for each in listed] == ["fr", "en"]
     assert server.client.post("/detect", data={"q": FRENCH}).json() == listed
+
+
+def test_names_tell_folders_apart(tmp_path):
+    folders = [str(tmp_path / path) for path in ("a/document/model", "b/document/model", "sentence")]
+    assert list(named(folders)) == ["a/document", "b/document", f"{tmp_path.name}/sentence"]
+    assert list(named(folders[1:])) == ["document", "sentence"]
+    assert list(named(folders).values()) == folders
 
 
 def test_models_are_chosen_by_language_and_by_name():

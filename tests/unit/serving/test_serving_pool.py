@@ -16,7 +16,7 @@ from docnmt.base.errors import DocnmtError
 from docnmt.decoding.excerpts import Excerpt
 from docnmt.serving.pool import Pool, TimedOut, WorkerDied
 from docnmt.serving.queue import Mode, Overloaded
-from docnmt.serving.worker import CallFailed, named
+from docnmt.serving.worker import CallFailed
 from tests.serving_fakes import (
     FakeModels,
     dying_load,
@@ -211,10 +211,3 @@ def test_a_model_that_cannot_be_loaded_is_told():
         with_pool(work, refusing_load)
     with pytest.raises(DocnmtError, match="died while loading"):
         with_pool(work, dying_load)
-
-
-def test_names_tell_folders_apart(tmp_path):
-    folders = [str(tmp_path / path) for path in ("a/document/model", "b/document/model", "sentence")]
-    assert list(named(folders)) == ["a/document", "b/document", f"{tmp_path.name}/sentence"]
-    assert list(named(folders[1:])) == ["document", "sentence"]
-    assert list(named(folders).values()) == folders
