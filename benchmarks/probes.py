@@ -102,7 +102,8 @@ def groups(items: Sequence[dict[str, Any]]) -> dict[str, NDArray[np.bool_]]:
 
 
 def by_last_told(items: Sequence[dict[str, Any]], languages: str) -> dict[str, NDArray[np.bool_]]:
-    """Class by class, the items in which the context last tells the right gender, the other one, or none."""
+    """Those without a cue, then class by class: the items in which the context last tells the right gender, the other
+    one, or none. A rule that always takes the gender told last is right in the first of the three."""
     source = language(languages.split("-")[0])
 
     def told(text: str) -> str:
@@ -120,13 +121,16 @@ def by_last_told(items: Sequence[dict[str, Any]], languages: str) -> dict[str, N
         return "none" if not before else "right" if before == right else "other"
 
     kinds = np.array([kind(item, right) for item, right in zip(items, genders(items, languages), strict=True)])
-    stems = np.array([item["phenomenon"].split(",")[0] for item in items])
+    names = np.array([item["phenomenon"] for item in items])
+    stems = np.array([name.split(",")[0] for name in names])
+    parts = {"all without a cue": np.char.endswith(names, NO_CUE)}
+    parts |= {stem: stems == stem for stem in sorted(set(stems))}
     told_last = {"right": "the right gender", "other": "the other one", "none": "none"}
     return {
-        f"{stem}: {words}": (stems == stem) & (kinds == each)
-        for stem in sorted(set(stems))
+        f"{part}: {words}": members & (kinds == each)
+        for part, members in parts.items()
         for each, words in told_last.items()
-        if ((stems == stem) & (kinds == each)).any()
+        if (members & (kinds == each)).any()
     }
 
 

@@ -104,6 +104,7 @@ def test_items_are_told_apart_by_the_last_word_before_that_tells_a_gender():
     def item(*previous, right="Her hat.", wrong="His hat."):
         return {"phenomenon": "possessive, no cue", "previous": previous, "right": right, "wrong": [wrong]}
 
+    with_cue = item("Elle entra.") | {"phenomenon": "possessive, with cue"}
     asked = [
         item("Elle entra."),
         item("Il entra, puis elle sortit.", "La pluie tombait."),  # the nearer one that tells
@@ -111,10 +112,14 @@ def test_items_are_told_apart_by_the_last_word_before_that_tells_a_gender():
         item("Elle entra.", "La pluie tombait.", "Le vent aussi."),  # too far back
         item("Elle entra.", right="Its colour.", wrong="His colour."),  # a thing
         item("Madame entra.", right="Then his hat.", wrong="Then her hat."),
+        with_cue,
     ]
     found = probes.by_last_told(asked, "fr-en")
     assert {name: members.nonzero()[0].tolist() for name, members in found.items()} == {
-        "possessive: the right gender": [0, 1],
+        "all without a cue: the right gender": [0, 1],
+        "all without a cue: the other one": [2, 5],
+        "all without a cue: none": [3],
+        "possessive: the right gender": [0, 1, 6],
         "possessive: the other one": [2, 5],
         "possessive: none": [3],
     }
