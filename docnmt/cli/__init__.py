@@ -9,36 +9,16 @@ import warnings
 from collections.abc import Sequence
 from pkgutil import resolve_name
 
-from docnmt.base import __version__
 from docnmt.base.errors import DocnmtError, Interrupted
 from docnmt.base.files import is_full
-from docnmt.cli.options import VerbParser
-
-# The verbs of each module of this package, in the order of --help.
-VERBS = {
-    "train": ("demo", "recipe", "prepare", "train"),
-    "corpus": ("corpus",),
-    "translate": ("translate", "score"),
-    "serve": ("serve",),
-    "evaluate": ("evaluate", "compare", "judge", "judgements"),
-    "context": ("context-gain", "contrast"),
-    "tables": ("tables",),
-    "model_tools": ("quantize", "shortlist", "import", "export"),
-}
-
-FIRST_STEPS = (
-    "docnmt demo                                                       train a small model, see what context does",
-    "docnmt serve                                                      translate with it in a browser",
-    "docnmt translate runs/demo/document/model letter.docx -o out.docx",
-    "docnmt translate --help                                           options and examples of a verb",
-)
+from docnmt.cli.parsing import parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parsed(arguments)
     warnings.showwarning = lambda message, *_, **__: print(f"warning: {message}", file=sys.stderr)
     try:
-        options.run(options)
+        resolve_name(f"docnmt.cli.{options.run}")(options)
         sys.stdout.flush()  # now, as a failure when Python exits would not be reported
     except DocnmtError as error:
         print(f"docnmt: {error}", file=sys.stderr)
@@ -69,14 +49,3 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
             root.error(f"unrecognized arguments: {' '.join(left)}")
         options.files = [file for file in options.files if file != "-"] + left
     return options
-
-
-def parser(verb: str = "") -> argparse.ArgumentParser:
-    """Of one verb, which loads no other's module; of all if it is not the name of one."""
-    root = VerbParser(FIRST_STEPS, prog="docnmt", description="Document-level translation.")
-    root.add_argument("--version", action="version", version=f"docnmt {__version__}")
-    verbs = root.add_subparsers(title="verbs", required=True, metavar="VERB", parser_class=VerbParser)
-    chosen = [module for module, names in VERBS.items() if verb in names] or VERBS
-    for module in chosen:
-        resolve_name(f"docnmt.cli.{module}:add")(verbs)
-    return root

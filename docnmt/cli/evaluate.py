@@ -8,95 +8,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from docnmt.base.errors import DocnmtError, missing_extra
-from docnmt.cli.options import Verbs, add_document_marks, add_domains, add_tables, check_outputs, show
+from docnmt.cli.options import check_outputs, show
 
 if TYPE_CHECKING:
     from docnmt.base.progress import Progress
     from docnmt.base.report import Table
     from docnmt.evaluation.outputs import Output, References
     from docnmt.evaluation.scores import Measured, Part
-
-PORT = 5001
-STORE = "judgements.sqlite"
-_METRICS = ("bleu", "chrf", "ter", "multi-bleu", "document-bleu")
-
-
-def add(verbs: Verbs) -> None:
-    evaluate = verbs.add_parser(
-        "evaluate",
-        help="score translations against references, by domain and by document",
-        examples=["docnmt evaluate ours.txt --reference test.en --metric bleu chrf"],
-    )
-    evaluate.add_argument("files", nargs="+", metavar="HYP", help="translations, one file for each system")
-    _add_common(evaluate, page="a page with the tables")
-    evaluate.add_argument("--by-document", action="store_true", help="also a row for each document")
-    evaluate.set_defaults(run=run_evaluate)
-
-    compare = verbs.add_parser(
-        "compare",
-        help="test whether translations are better than a baseline's",
-        examples=["docnmt compare baseline.txt ours.txt --reference test.en --html side-by-side.html"],
-    )
-    compare.add_argument(
-        "files", nargs="+", metavar="HYP", help="translations, one file for each system; the baseline first"
-    )
-    _add_common(compare, page="a page with the tables and all sentences side by side")
-    compare.set_defaults(run=run_compare)
-
-    _add_judge(verbs)
-
-
-def _add_common(verb: argparse.ArgumentParser, page: str) -> None:
-    verb.add_argument(
-        "--reference",
-        nargs="+",
-        required=True,
-        metavar="R",
-        help="references in any corpus format; several files are several references",
-    )
-    add_document_marks(verb)
-    verb.add_argument(
-        "--metric", nargs="+", default=_METRICS, metavar="NAME", help=f"some of {', '.join(_METRICS)} (default: all)"
-    )
-    verb.add_argument(
-        "--words", action="append", default=[], metavar="WORD,...", help="also the F1 of these words; may be repeated"
-    )
-    verb.add_argument(
-        "--terms", action="store_true", help="also check whether terms are translated consistently in a document"
-    )
-    _add_comet(verb)
-    verb.add_argument(
-        "--language", default="", metavar="CODE", help="language of the translations: chooses the tokenizer"
-    )
-    verb.add_argument("--lowercase", action="store_true", help="ignore case")
-    verb.add_argument("--tokenized", action="store_true", help="the text is already tokenised")
-    add_domains(verb)
-    verb.add_argument(
-        "--resample",
-        choices=("documents", "sentences"),
-        default="documents",
-        help="what is resampled for intervals and tests",
-    )
-    add_tables(verb)
-    verb.add_argument("--html", default="", metavar="FILE", help=page)
-
-
-def _add_comet(verb: argparse.ArgumentParser) -> None:
-    comet = verb.add_argument_group("COMET, by unbabel-comet in a Python of its own")
-    comet.add_argument("--comet", action="store_true", help="also COMET")
-    comet.add_argument(
-        "--comet-python",
-        default="",
-        metavar="PATH",
-        help="the Python with unbabel-comet (default: $DOCNMT_COMET_PYTHON)",
-    )
-    comet.add_argument(
-        "--comet-model", default="", metavar="NAME", help="a model or a checkpoint (default: wmt22-comet-da)"
-    )
-    comet.add_argument(
-        "--comet-context", type=int, default=0, metavar="N", help="sentences of context before each (default: none)"
-    )
-    comet.add_argument("--comet-download", action="store_true", help="download the model if it is missing")
 
 
 def run_evaluate(options: argparse.Namespace) -> None:
@@ -185,41 +103,6 @@ def _write(
 
 
 # ---- `docnmt judge` and `judgements`: people compare two systems ----
-
-
-def _add_judge(verbs: Verbs) -> None:
-    judge = verbs.add_parser(
-        "judge",
-        examples=["docnmt judge baseline.txt ours.txt --source test.tsv --documents 10"],
-        help="serve a page where people judge which of two systems is better, without knowing which is which",
-        description="Draws whole documents and serves a page that shows each sentence in its document with both "
-        "translations. Judges may stop and continue at any time; the same command continues with the same judgements.",
-    )
-    judge.add_argument("one", metavar="A", help="translations of the baseline")
-    judge.add_argument("other", metavar="B", help="translations of the other system")
-    judge.add_argument("--source", required=True, metavar="S", help="the source of both, with its documents")
-    judge.add_argument("--documents", type=int, default=20, metavar="N", help="how many to judge (default 20)")
-    judge.add_argument(
-        "--seed", type=int, default=1, metavar="N", help="seed of the sample and of the sides (default 1)"
-    )
-    judge.add_argument("--store", default=STORE, metavar="FILE", help=f"where judgements are kept (default {STORE})")
-    judge.add_argument("--host", default="127.0.0.1", help="address to listen on; 0.0.0.0 for all (default 127.0.0.1)")
-    judge.add_argument("--port", type=int, default=PORT, help=f"default {PORT}; 0 for any free one")
-    judge.add_argument(
-        "--name", action="append", default=[], metavar="HOST", help="a host name under which judges reach it"
-    )
-    judge.set_defaults(run=run_judge)
-
-    judgements = verbs.add_parser(
-        "judgements",
-        help="what the judges found: shares, agreement, sign test, CSV",
-        examples=["docnmt judgements judgements.sqlite --csv judgements.csv"],
-    )
-    judgements.add_argument("store", metavar="STORE", help="the --store of `docnmt judge`")
-    judgements.add_argument("--judges", nargs="+", default=[], metavar="NAME", help="only of these judges")
-    judgements.add_argument("--csv", default="", metavar="FILE", help="write all judgements as CSV")
-    add_tables(judgements)
-    judgements.set_defaults(run=run_judgements)
 
 
 def run_judge(options: argparse.Namespace) -> None:

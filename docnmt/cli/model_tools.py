@@ -8,9 +8,6 @@ from typing import TYPE_CHECKING
 
 from docnmt.base.errors import DocnmtError, SkipBad
 from docnmt.cli.options import (
-    Verbs,
-    add_corpus,
-    add_json,
     check_outputs,
     corpus_files,
     languages_of,
@@ -26,28 +23,7 @@ if TYPE_CHECKING:
     from docnmt.engine.shortlist import Shortlist, TrainingPairs
     from docnmt.model_folder import Kind, ModelCard, Quantized
 
-
-def add(verbs: Verbs) -> None:
-    _add_quantize(verbs)
-    _add_shortlist(verbs)
-    _add_import(verbs)
-    _add_export(verbs)
-
-
 # ---- `docnmt quantize`: a small model folder for translating ----
-
-
-def _add_quantize(verbs: Verbs) -> None:
-    quantize = verbs.add_parser(
-        "quantize",
-        examples=["docnmt quantize runs/demo/document/model -o small-model"],
-        help="write a model folder a quarter of the size, with its matrices in int8",
-        description="All verbs except train accept the folder like any other model.",
-    )
-    quantize.add_argument("model", metavar="MODEL")
-    quantize.add_argument("-o", "--output", default="", metavar="FOLDER", help="default: MODEL-int8")
-    add_json(quantize)
-    quantize.set_defaults(run=run_quantize)
 
 
 def run_quantize(options: argparse.Namespace) -> None:
@@ -84,54 +60,12 @@ def quantized_table(done: Quantized) -> Table:
 # ---- `docnmt shortlist`: which words a model can need for a sentence ----
 
 
-def _add_shortlist(verbs: Verbs) -> None:
-    shortlist = verbs.add_parser(
-        "shortlist",
-        examples=["docnmt shortlist runs/demo/document/model demo"],
-        help="learn which words a sentence may need, so that a CPU computes only those",
-        description="Learns from the training pairs, and writes shortlist.safetensors into the model folder: the most "
-        "frequent target pieces, and for each source piece its most probable translations and what copies it.",
-    )
-    shortlist.add_argument("model", metavar="MODEL")
-    shortlist.add_argument(
-        "files", nargs="+", metavar="FILE", help="the recipe (.toml), one file with both sides, or source and target"
-    )
-    add_corpus(shortlist)
-    shortlist.add_argument("--skip-bad", action="store_true", help="skip and count bad places instead of stopping")
-    shortlist.add_argument(
-        "--dev", nargs="+", default=[], metavar="FILE", help="a corpus to test it on; default: the recipe's"
-    )
-    shortlist.add_argument(
-        "--frequent", type=_number, metavar="N", help="frequent pieces, for every sentence; default 500"
-    )
-    shortlist.add_argument("--candidates", type=_number, metavar="N", help="translations per source piece; default 20")
-    shortlist.add_argument(
-        "-o", "--output", default="", metavar="FOLDER", help="write into another model folder with the same subwords"
-    )
-    add_json(shortlist)
-    shortlist.set_defaults(run=run_shortlist)
-
-
-def _number(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
-    return int(text)
-
-
 def run_shortlist(options: argparse.Namespace) -> None:
     from pathlib import Path
 
     from docnmt.base.progress import Progress
     from docnmt.data.subwords import Subwords
-    from docnmt.engine.shortlist import (
-        CANDIDATES,
-        FILE,
-        FREQUENT,
-        TrainingPairs,
-        learn_lexicon,
-        make_shortlist,
-        subwords_key,
-    )
+    from docnmt.engine.shortlist import FILE, TrainingPairs, learn_lexicon, make_shortlist, subwords_key
     from docnmt.model_folder import load_card
 
     check_outputs(options.json)
@@ -143,20 +77,22 @@ def run_shortlist(options: argparse.Namespace) -> None:
     if subwords_key(folder) != subwords_key(out):
         raise DocnmtError(f"{out}: its subwords differ from those of {folder}\n  Make its shortlist from {out} itself.")
     source, target = (Subwords.load(folder / f"{side}.spm") for side in ("source", "target"))
-    frequent = FREQUENT if options.frequent is None else options.frequent
-    candidates = CANDIDATES if options.candidates is None else options.candidates
     dev = TrainingPairs.read(_documents(data, ("dev",), progress), source, target)
     pairs = TrainingPairs.read(_documents(data, ("documents", "sentences"), progress), source, target)
     if not len(pairs):
         raise DocnmtError("there are no sentence pairs to learn from\n  Give the corpus that the model was trained on.")
     progress.say(f"learning from {pairs}")
     lexicon = learn_lexicon(pairs, progress)
-    make_shortlist(lexicon, pairs, source, target, frequent, candidates).write(out)
+
+    def with_candidates(n: int) -> Shortlist:
+        return make_shortlist(lexicon, pairs, source, target, options.frequent, n)
+
+    chosen = options.candidates
+    with_candidates(chosen).write(out)
     print(f"shortlist: {out / FILE}")
     if data.dev:
-        others = sorted({candidates // 2, candidates, 2 * candidates, 4 * candidates})
-        made = ((n, make_shortlist(lexicon, pairs, source, target, frequent, n)) for n in others)
-        table = coverage_table(made, dev, candidates)
+        others = sorted({chosen // 2, chosen, 2 * chosen, 4 * chosen})
+        table = coverage_table(((n, with_candidates(n)) for n in others), dev, chosen)
         show(options, [table], table.as_dict())
 
 
@@ -227,32 +163,6 @@ def _documents(data: DataConfig, roles: Iterable[str], progress: Progress) -> It
 # ---- `docnmt import`: a model that Marian trained, as those of OPUS-MT ----
 
 
-def _add_import(verbs: Verbs) -> None:
-    verb = verbs.add_parser(
-        "import",
-        examples=["docnmt import Helsinki-NLP/opus-mt-fr-en -o opus-fr-en"],
-        help="turn a Marian or OPUS-MT model into a model folder",
-        description="SOURCE is a folder or .zip as OPUS-MT releases them, a folder in Hugging Face's layout, or a name "
-        "on its hub such as Helsinki-NLP/opus-mt-fr-en. All verbs accept the result like any other model.",
-    )
-    verb.add_argument("source", metavar="SOURCE")
-    verb.add_argument("-o", "--output", required=True, metavar="FOLDER", help="the new folder")
-    verb.add_argument(
-        "--as",
-        dest="kind",
-        default="marian",
-        choices=("marian", "huggingface"),
-        help="compute as Marian does (default), or as transformers does, which differs",
-    )
-    verb.add_argument(
-        "--languages",
-        default="",
-        metavar="SRC-TRG",
-        help="if the source does not say; for several target languages, the one to translate into",
-    )
-    verb.set_defaults(run=run_import)
-
-
 def run_import(options: argparse.Namespace) -> None:
     from docnmt.interop.convert import import_model
 
@@ -262,20 +172,6 @@ def run_import(options: argparse.Namespace) -> None:
 
 
 # ---- `docnmt export`: a model for another program ----
-
-
-def _add_export(verbs: Verbs) -> None:
-    export = verbs.add_parser(
-        "export",
-        examples=["docnmt export runs/demo/sentence/model --to marian -o marian-model"],
-        help="write a sentence model for Marian or Hugging Face transformers",
-        description="Writes a folder that the other program loads, including the subword models. Of a document "
-        "model it is the sentence model inside, as neither program supports context.",
-    )
-    export.add_argument("model", metavar="MODEL")
-    export.add_argument("-o", "--output", required=True, metavar="FOLDER", help="the new folder")
-    export.add_argument("--to", required=True, choices=("marian", "huggingface"))
-    export.set_defaults(run=run_export)
 
 
 def run_export(options: argparse.Namespace) -> None:

@@ -8,53 +8,10 @@ from pathlib import Path
 
 from docnmt.base.errors import DocnmtError
 from docnmt.cli.options import (
-    Verbs,
-    add_cluster,
-    add_recipe,
-    add_set,
-    add_tables,
     check_cluster,
     check_outputs,
     recipe_of,
 )
-
-
-def add(verbs: Verbs) -> None:
-    tables = verbs.add_parser(
-        "tables",
-        examples=["docnmt tables demo --dry-run", "docnmt tables demo --only gating --markdown tables.md"],
-        help="run and print the paper's tables for a recipe",
-        description="Lists the trainings that the tables need, runs those that are missing, and prints the tables. "
-        "It can be stopped at any time and continues where it was.",
-    )
-    add_recipe(tables)
-    tables.add_argument(
-        "--only",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="context-length, context-layers, comparison, french-english, two-step, integration, gating, efficiency, "
-        "example (default: all of these) or systems, which has more systems than the paper; may be given "
-        "several times",
-    )
-    tables.add_argument(
-        "--seeds", type=int, default=1, metavar="N", help="train everything N times; show mean and standard deviation"
-    )
-    tables.add_argument(
-        "--compare",
-        nargs=2,
-        action="append",
-        default=[],
-        metavar=("ROW", "OTHER"),
-        help="show the difference of two rows on each set, with interval and p; may be given several times",
-    )
-    tables.add_argument("--dry-run", action="store_true", help="build the models, look at the data, estimate the time")
-    tables.add_argument("--status", action="store_true", help="show how far each run is and who is training it")
-    add_cluster(tables, "run")
-    add_set(tables)
-    add_tables(tables)
-    tables.add_argument("--html", default="", metavar="FILE", help="a report with plots")
-    tables.set_defaults(run=run_tables)
 
 
 def run_tables(options: argparse.Namespace) -> None:

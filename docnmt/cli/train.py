@@ -5,56 +5,7 @@ from __future__ import annotations
 import argparse
 
 from docnmt.base.errors import DocnmtError, nearest
-from docnmt.cli.options import Verbs, add_json, add_recipe, add_set, recipe_of
-
-
-def add(verbs: Verbs) -> None:
-    demo = verbs.add_parser(
-        "demo",
-        help="train and evaluate a small document-level translator, in minutes",
-        examples=["docnmt demo", "docnmt demo --set output=runs/shorter --set document.updates=300"],
-    )
-    add_recipe(demo, default="demo")
-    add_set(demo)
-    add_json(demo)
-    demo.set_defaults(run=run_demo)
-
-    recipe = verbs.add_parser(
-        "recipe",
-        help="print one of docnmt's own recipes as a starting point; without a name, list them",
-        examples=["docnmt recipe", "docnmt recipe demo > mine.toml"],
-    )
-    recipe.add_argument("name", nargs="?", default="", metavar="NAME")
-    recipe.set_defaults(run=run_recipe)
-
-    prepare = verbs.add_parser(
-        "prepare",
-        help="train subwords and turn a recipe's corpora into token stores",
-        examples=["docnmt prepare mine.toml"],
-    )
-    add_recipe(prepare)
-    prepare.add_argument("--skip-bad", action="store_true", help="skip and count bad places instead of stopping")
-    add_set(prepare)
-    prepare.set_defaults(run=run_prepare)
-
-    train = verbs.add_parser(
-        "train",
-        help="train a recipe's model: the sentence step, then the document step",
-        examples=[
-            "docnmt train mine.toml",
-            "docnmt train demo --set context.previous=1 --set output=runs/one",
-            "docnmt train mine.toml --step document --set document.start_from=runs/demo/sentence/model",
-        ],
-    )
-    add_recipe(train)
-    train.add_argument("--step", choices=("sentence", "document"), help="run only one of the steps")
-    train.add_argument("--skip-bad", action="store_true", help="skip and count bad places instead of stopping")
-    train.add_argument("--dry-run", action="store_true", help="measure time and memory of an update; train nothing")
-    train.add_argument(
-        "--from-scratch", action="store_true", help="start again instead of continuing; what was trained is deleted"
-    )
-    add_set(train)
-    train.set_defaults(run=run_train)
+from docnmt.cli.options import recipe_of
 
 
 def run_demo(options: argparse.Namespace) -> None:

@@ -14,11 +14,6 @@ from typing import TYPE_CHECKING
 
 from docnmt.base.errors import DocnmtError
 from docnmt.cli.options import (
-    Verbs,
-    add_cluster,
-    add_context,
-    add_corpus,
-    add_json,
     check_cluster,
     check_outputs,
     corpus_files,
@@ -31,64 +26,6 @@ if TYPE_CHECKING:
     from docnmt.decoding.scoring import SentenceScore
     from docnmt.decoding.terms import TermCheck
     from docnmt.decoding.translator import Options, Translator
-
-
-def add(verbs: Verbs) -> None:
-    translate = verbs.add_parser(
-        "translate",
-        examples=[
-            "docnmt translate runs/demo/document/model letter.docx -o letter.en.docx",
-            "docnmt translate runs/demo/document/model < sentences.fr > sentences.en",
-        ],
-        help="translate documents",
-        description="Files with layout (txt, md, html, docx, odt, epub, po, xliff, json, srt, vtt) keep it. "
-        "All others, and those with --format, are corpora: plain text has one sentence per line and an empty line "
-        "between documents; other formats are recognised by their content.",
-    )
-    translate.add_argument("model", metavar="MODEL")
-    translate.add_argument(
-        "files", nargs="*", default=["-"], metavar="FILE", help="or a folder; - or nothing: standard input"
-    )
-    translate.add_argument("-o", "--output", default="", metavar="OUT", help="a file, or a folder for several files")
-    translate.add_argument("--format", default="", help="of the input, if the content does not tell")
-    translate.add_argument(
-        "--encoding", default="", metavar="NAME", help="of text files and subtitles if not UTF-8: cp1252, big5 ..."
-    )
-    translate.add_argument("--beam", type=int, help="hypotheses per sentence; 1 is greedy (default: the model's)")
-    translate.add_argument("--length-penalty", type=float, metavar="ALPHA", help="default: the model's")
-    translate.add_argument("--nbest", type=int, default=1, metavar="N", help="print N translations per sentence")
-    translate.add_argument(
-        "--glossary", default="", metavar="FILE", help="one term per line: the term, a tab, its translation"
-    )
-    translate.add_argument(
-        "--glossary-report", default="", metavar="FILE", help="glossary terms missing in translations, as JSON"
-    )
-    translate.add_argument(
-        "--no-shortlist", dest="shortlist", action="store_false", help="allow any word of the vocabulary"
-    )
-    add_context(translate)
-    translate.add_argument(
-        "--previous", default="", metavar="FILE", help="preceding text: seen as context, not translated"
-    )
-    translate.add_argument("--device", default="auto")
-    add_cluster(translate, "file")
-    translate.set_defaults(run=run_translate)
-
-    score = verbs.add_parser(
-        "score",
-        help="print log-probabilities of given translations, with context and without",
-        examples=["docnmt score runs/demo/document/model runs/demo/corpus/test.tsv"],
-    )
-    score.add_argument("model", metavar="MODEL")
-    score.add_argument("files", nargs="+", metavar="FILE", help="one file with both sides, or source and target")
-    add_corpus(score)
-    add_context(score)
-    score.add_argument(
-        "--tokens", action="store_true", help="print one JSON object per sentence, with every piece's value"
-    )
-    score.add_argument("--device", default="auto")
-    add_json(score)
-    score.set_defaults(run=run_score)
 
 
 def run_translate(options: argparse.Namespace) -> None:
