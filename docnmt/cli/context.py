@@ -6,12 +6,7 @@ import argparse
 from pathlib import Path
 
 from docnmt.base.errors import DocnmtError
-from docnmt.cli.options import (
-    check_outputs,
-    corpus_files,
-    languages_of,
-    show,
-)
+from docnmt.cli.options import check_outputs, corpus_files, languages_of, only_gaps, show
 
 # ---- `docnmt context-gain` ----
 
@@ -37,6 +32,8 @@ def run_context_gain(options: argparse.Namespace) -> None:
     translator, progress, console = load(options.model, options.device), Progress(), Console()
     languages = languages_of(options, translator.card.languages)
     documents = list(read_corpus(corpus_files(options), languages=languages))
+    if not any(document.filled for document in documents):
+        raise only_gaps(options)
     domains = {}
     if options.by_domain or options.domains:
         domains = by_domain([document.id for document in documents], options.domains)

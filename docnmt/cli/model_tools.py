@@ -7,13 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from docnmt.base.errors import DocnmtError, SkipBad
-from docnmt.cli.options import (
-    check_outputs,
-    corpus_files,
-    languages_of,
-    one_or_two,
-    show,
-)
+from docnmt.cli.options import check_outputs, corpus_files, languages_of, one_or_two, show
 
 if TYPE_CHECKING:
     from docnmt.base.progress import Progress

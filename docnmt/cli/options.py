@@ -61,6 +61,10 @@ def corpus_files(options: argparse.Namespace) -> CorpusFiles:
     )
 
 
+def only_gaps(options: argparse.Namespace) -> DocnmtError:
+    return DocnmtError(f"{' and '.join(options.files)}: all pairs are gaps\n  Give a corpus that has sentences.")
+
+
 def one_or_two(files: Sequence[str], **how: Any) -> CorpusFiles:
     """A corpus in one file or in two; `how` has the other fields of CorpusFiles."""
     from docnmt.base.lines import CorpusFiles

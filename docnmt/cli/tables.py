@@ -7,11 +7,7 @@ import os
 from pathlib import Path
 
 from docnmt.base.errors import DocnmtError
-from docnmt.cli.options import (
-    check_cluster,
-    check_outputs,
-    recipe_of,
-)
+from docnmt.cli.options import check_cluster, check_outputs, recipe_of
 
 
 def run_tables(options: argparse.Namespace) -> None:

@@ -13,12 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from docnmt.base.errors import DocnmtError
-from docnmt.cli.options import (
-    check_cluster,
-    check_outputs,
-    corpus_files,
-    languages_of,
-)
+from docnmt.cli.options import check_cluster, check_outputs, corpus_files, languages_of, only_gaps
 
 if TYPE_CHECKING:
     from docnmt.base.progress import Progress
@@ -237,6 +232,8 @@ def run_score(options: argparse.Namespace) -> None:
             without_total += without.total
             pieces += len(with_context.pieces)
             sentences += 1
+    if not pieces:
+        raise only_gaps(options)
     summary = {
         "sentences": sentences,
         "pieces": pieces,
