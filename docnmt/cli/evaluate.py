@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from docnmt.base.errors import DocnmtError, missing_extra
 from docnmt.cli.options import check_outputs, show
 
 if TYPE_CHECKING:
     from docnmt.base.progress import Progress
-    from docnmt.base.report import Table
     from docnmt.evaluation.outputs import Output, References
     from docnmt.evaluation.scores import Measured, Part
 
@@ -27,7 +25,7 @@ def run_evaluate(options: argparse.Namespace) -> None:
     parts += documents_of(references) if options.by_document else []
     results = evaluate(measured, parts, progress, options.resample)
     tables = result_tables(results, options.resample)
-    _write(options, tables, figures(results, options.resample), lambda: page("Evaluation", tables))
+    show(options, tables, figures(results, options.resample), lambda: page("Evaluation", tables))
 
 
 def run_compare(options: argparse.Namespace) -> None:
@@ -40,7 +38,7 @@ def run_compare(options: argparse.Namespace) -> None:
     references, outputs, measured, parts = _measured(options, progress)
     results = compare_systems(measured, parts, progress, options.resample)
     tables = comparison_tables(results)
-    _write(options, tables, comparison_figures(results), lambda: comparison_page(tables, outputs, references, progress))
+    show(options, tables, comparison_figures(results), lambda: comparison_page(tables, outputs, references, progress))
 
 
 def _measured(
@@ -80,26 +78,6 @@ def _measured(
     parts = [all_of(references)]
     parts += domains_of(references, options.domains) if options.by_domain or options.domains else []
     return references, outputs, measured, parts
-
-
-def _write(
-    options: argparse.Namespace, tables: list[Table], figures: dict[str, Any], make_page: Callable[[], str]
-) -> None:
-    """Writes the files that were asked for and prints the tables: last, as a reader may close the pipe on them."""
-    from rich.console import Console
-
-    from docnmt.base.files import write_json
-    from docnmt.base.report import write_page, write_tables
-
-    if options.json:
-        write_json(options.json, figures)
-    write_tables(tables, options.markdown, options.latex)
-    if options.html:
-        write_page(options.html, make_page())
-    console = Console()
-    for table in tables:
-        table.print(console)
-        console.print()
 
 
 # ---- `docnmt judge` and `judgements`: people compare two systems ----

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,19 +16,27 @@ if TYPE_CHECKING:
     from docnmt.config import Recipe
 
 
-def show(options: argparse.Namespace, tables: Sequence[Table], figures: object) -> None:
-    """Writes the requested files and prints the tables: last, as a reader may close the pipe on them."""
+def show(
+    options: argparse.Namespace, tables: Sequence[Table], figures: object, page: Callable[[], str] | None = None
+) -> None:
+    """Writes the requested files and prints the tables: last, as a reader may close the pipe on them. `page` makes the
+    one for --html; verbs that have it print an empty line after each table."""
     from rich.console import Console
 
     from docnmt.base.files import write_json
-    from docnmt.base.report import write_tables
+    from docnmt.base.report import write_page, write_tables
 
     if options.json:
         write_json(options.json, figures)
     if "markdown" in options:
         write_tables(tables, options.markdown, options.latex)
+    if page and options.html:
+        write_page(options.html, page())
+    console = Console()
     for table in tables:
-        table.print(Console())
+        table.print(console)
+        if page:
+            console.print()
 
 
 def check_cluster(options: argparse.Namespace) -> None:
