@@ -84,6 +84,10 @@ PATHS = (
 NOTHING = "nothing"  # document.start_from: no model, everything is trained from scratch
 
 
+def _is_path(key: str, value: Any) -> bool:
+    return key in PATHS and (key, value) != ("document.start_from", NOTHING)
+
+
 def _set(table: dict[str, Any], setting: str, folder: Path) -> None:
     """`model.width=256`: the value is read as TOML, or as text if it is not TOML.
 
@@ -96,7 +100,7 @@ def _set(table: dict[str, Any], setting: str, folder: Path) -> None:
         value = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         value = text.strip()
-    if key.strip() in PATHS and value != NOTHING:
+    if _is_path(key.strip(), value):
         value = _seen_from(value, folder)
     *sections, name = key.strip().split(".")
     for section in sections:
@@ -130,8 +134,7 @@ def resolve_paths(recipe: Recipe, folder: Path) -> Recipe:
         section, _, name = key.rpartition(".")
         part: Any = getattr(recipe, section) if section else recipe
         value = getattr(part, name)
-        if key == "document.start_from" and value == NOTHING:
-            continue
-        part = replace(part, **{name: tuple(map(corpus, value)) if isinstance(value, tuple) else at(value)})
-        recipe = replace(recipe, **{section: part}) if section else part
+        if _is_path(key, value):
+            part = replace(part, **{name: tuple(map(corpus, value)) if isinstance(value, tuple) else at(value)})
+            recipe = replace(recipe, **{section: part}) if section else part
     return recipe

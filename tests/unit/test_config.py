@@ -204,6 +204,15 @@ def test_paths_on_the_command_line_are_seen_from_the_user(tmp_path, monkeypatch)
     assert read(recipes, "", "document.start_from=nothing").document.start_from == "nothing"
 
 
+def test_nothing_is_a_path_like_others_where_a_step_cannot_start_from_it(tmp_path, monkeypatch):
+    (tmp_path / "recipes").mkdir()
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    recipe = read(tmp_path / "recipes", "", "output=nothing", "data.documents=nothing", "subwords.source_model=nothing")
+    for path in (recipe.output, recipe.data.documents[0].path, recipe.subwords.source_model):
+        assert os.path.abspath(path) == str(tmp_path / "here" / "nothing")
+
+
 def test_nothing_and_no_path_stay_what_they_are(tmp_path):
     assert read(tmp_path, '[document]\nstart_from = "nothing"').document.start_from == "nothing"
     recipe = read(tmp_path)
