@@ -4,15 +4,70 @@ Frozen dataclasses, read strictly: an unknown key is an error that names the nea
 value can be set from the command line: `--set model.width=256`.
 """
 
-from __future__ import annotations
+# No `from __future__ import annotations`: the checks are in the annotations themselves.
 
+import math
 import typing
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 from docnmt.base.errors import DocnmtError, OnBad, SkipBad, nearest, raise_bad
 from docnmt.base.lines import CorpusFiles
 from docnmt.document import ContextSpec
+
+# ---- What a value must be beside its type: said in its annotation ----
+
+Check = Callable[[str, Any], None]  # refuses a value that cannot work, by the name of its key
+
+
+def one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
+    """Refuses a value that is not one of the choices and suggests the nearest."""
+    if value not in choices:
+        raise DocnmtError(f"{name}: unknown value {value!r}\n  {nearest(value, choices, 'Choose from')}")
+
+
+def choice(*choices: str) -> Check:
+    return lambda name, value: one_of(name, value, choices)
+
+
+def must(hold: Callable[[float], bool], wrong: str, remedy: str) -> Check:
+    def check(name: str, value: float) -> None:
+        if not hold(value):
+            raise DocnmtError(f"{name}: {value} is {wrong}\n  {remedy}")
+
+    return check
+
+
+def at_least(least: int) -> Check:
+    return must(lambda x: not x < least, "too small", f"Use {least} or more.")
+
+
+def at_most(most: int) -> Check:
+    return must(lambda x: not x > most, "too large", f"Use {most} or less.")
+
+
+Natural = Annotated[int, at_least(0)]
+Positive = Annotated[int, at_least(1)]
+Weight = Annotated[float, at_least(0), must(math.isfinite, "not finite", "Use 0 or more.")]
+Share = Annotated[float, must(lambda x: 0 <= x < 1, "out of range", "Use a number from 0 to below 1.")]
+# Below 0 there is none: another key's value is taken.
+ShareOrNone = Annotated[float, must(lambda x: x < 1, "out of range", "Use a number from 0 to below 1.")]
+Inside = Annotated[float, must(lambda x: 0 < x < 1, "not between 0 and 1", "Use a fraction such as 0.5.")]
+
+
+class Section:
+    """A part of a recipe: a dataclass whose values are checked, however it is made."""
+
+    section: ClassVar[str] = ""  # its name
+
+    def __post_init__(self) -> None:
+        for each in fields(self):  # type: ignore[arg-type]
+            for check in getattr(each.type, "__metadata__", ()):
+                check(f"{self.section}.{each.name}".removeprefix("."), getattr(self, each.name))
+
+
+# ---- Sections ----
 
 
 @dataclass(frozen=True)
@@ -36,99 +91,80 @@ class DataConfig:
 
 
 @dataclass(frozen=True)
-class SubwordConfig:
+class SubwordConfig(Section):
+    section = "subwords"
     vocabulary: int = 32_000  # its size
-    counts: str = "pieces"  # what the size counts; "merges": BPE merges only, without characters, bytes and marks
+    # What the size counts; "merges": BPE merges only, without characters, bytes and marks.
+    counts: Annotated[str, choice("pieces", "merges")] = "pieces"
     shared: bool = False  # one model for both languages
     sample: int = 1_000_000  # train on at most this many lines, drawn at random
-    character_coverage: float = 0.9995  # share of characters with a piece of their own; the rest are spelt in bytes
+    # Share of characters with a piece of their own; the rest are spelt in bytes. The bounds are SentencePiece's own.
+    character_coverage: Annotated[
+        float, must(lambda x: 0.98 <= x <= 1, "out of range", "Use a number from 0.98 to 1.")
+    ] = 0.9995
     lowercase: bool = False  # both languages are lower-cased, also the text to translate
     tokenized: bool = False  # the corpora have spaces between words and punctuation: pieces end at spaces only
     source_model: str = ""  # an existing SentencePiece model instead of training one
     target_model: str = ""
 
-    def __post_init__(self) -> None:
-        one_of("subwords.counts", self.counts, ("pieces", "merges"))
-        if not 0.98 <= self.character_coverage <= 1:  # SentencePiece's own bounds
-            wrong = f"subwords.character_coverage: {self.character_coverage} is out of range"
-            raise DocnmtError(f"{wrong}\n  Use a number from 0.98 to 1.")
-
 
 @dataclass(frozen=True)
-class ModelConfig:
+class ModelConfig(Section):
+    section = "model"
     kind: str = "transformer"  # Vaswani et al. (2017); "rnnsearch": Bahdanau et al. (2015), one layer and no heads
-    width: int = 512  # D
-    filter_width: int = 2048
-    heads: int = 8
-    encoder_layers: int = 6  # N_s
-    decoder_layers: int = 6  # N_t
-    dropout: float = 0.1  # on embeddings and sub-layer outputs
-    tie: str = "target"  # W_o is the target embedding; "all": the source embedding too; "none"
-    max_length: int = 512  # longest sentence in pieces; a longer one is translated in parts
+    width: Positive = 512  # D
+    filter_width: Positive = 2048
+    heads: Positive = 8
+    encoder_layers: Positive = 6  # N_s
+    decoder_layers: Positive = 6  # N_t
+    dropout: Share = 0.1  # on embeddings and sub-layer outputs
+    # "target": W_o is the target embedding; "all": the source embedding too.
+    tie: Annotated[str, choice("none", "target", "all")] = "target"
+    max_length: Annotated[int, at_least(8)] = 512  # longest sentence in pieces; a longer one is translated in parts
     # How models of other programs differ from the paper's: see docs/import.md.
-    activation: str = "relu"  # of feed-forward networks; "swish" or "gelu"
-    positions: str = "vaswani"  # the table of sinusoids; or "marian"
+    activation: Annotated[str, choice("relu", "swish", "gelu")] = "relu"  # of feed-forward networks
+    positions: Annotated[str, choice("vaswani", "marian")] = "vaswani"  # the table of sinusoids
     norm_epsilon: float = 1e-5  # of the base's layer norms
     output_bias: bool = False  # the softmax has a bias
-    start: str = "mark"  # the decoder's first input is the begin mark; "zero": a vector of zeros
-    search: str = "wu"  # length penalty and end of a search: Wu et al. (2016); "marian" or "huggingface"
+    start: Annotated[str, choice("mark", "zero")] = "mark"  # the decoder's first input; "zero": a vector of zeros
+    # Length penalty and end of a search; "wu": Wu et al. (2016).
+    search: Annotated[str, choice("wu", "marian", "huggingface")] = "wu"
     forbidden: tuple[str, ...] = ()  # pieces that are never output
 
     def __post_init__(self) -> None:
-        one_of("model.tie", self.tie, ("none", "target", "all"))
-        one_of("model.activation", self.activation, ("relu", "swish", "gelu"))
-        one_of("model.positions", self.positions, ("vaswani", "marian"))
-        one_of("model.start", self.start, ("mark", "zero"))
-        one_of("model.search", self.search, ("wu", "marian", "huggingface"))
-        for name in ("width", "filter_width", "heads", "encoder_layers", "decoder_layers"):
-            _at_least(f"model.{name}", getattr(self, name), 1)
-        _share("model.dropout", self.dropout)
+        super().__post_init__()
         if self.kind == "transformer" and self.width % self.heads:
             raise DocnmtError(
                 f"model.width {self.width} cannot be split into {self.heads} heads\n"
                 "  Choose a width that is a multiple of heads."
             )
-        _at_least("model.max_length", self.max_length, 8)
 
 
 @dataclass(frozen=True)
-class ContextConfig:
+class ContextConfig(Section):
+    section = "context"
     kind: str = "attention"  # the paper's; "none": the sentence-level model; "voita" and others: docs/systems.md
-    previous: int = 2  # sentences before the current one
-    following: int = 0  # sentences after it
-    representation: str = "layers"  # the paper's; "encoder": the source encoder's states; "embedding"; "lstm"
-    layers: int = 1  # N_c
-    integration: str = "both"  # "encoder", "decoder", "both" or "none"
-    connection: str = "gate"  # or "residual"
-    gate_opening: float = 0.5  # "attention": share of the context that gates let in at first; not 0.5: set by a bias
-    start: str = "paper"  # or "sentence", ours: H + (1 - lambda) Sub(H), which starts as exactly the sentence model
-    max_tokens: int = 256  # a longer context is trimmed at its far end
-    dropout: float = -1.0  # "attention": on the context's embeddings and in its encoder; below 0: model.dropout
-    embedding_dropout: float = -1.0  # "attention": on the context's embeddings, if different; below 0: the same
-    residual_dropout: float = 0.0  # "attention": on the context sub-layer of connection = "residual"
+    previous: Natural = 2  # sentences before the current one
+    following: Natural = 0  # sentences after it
+    # "layers": the paper's; "encoder": the source encoder's states.
+    representation: Annotated[str, choice("layers", "encoder", "embedding", "lstm")] = "layers"
+    layers: Positive = 1  # N_c
+    integration: Annotated[str, choice("encoder", "decoder", "both", "none")] = "both"
+    connection: Annotated[str, choice("gate", "residual")] = "gate"
+    gate_opening: Inside = 0.5  # "attention": share of the context that gates let in at first; not 0.5: set by a bias
+    # "sentence", ours: H + (1 - lambda) Sub(H), which starts as exactly the sentence model.
+    start: Annotated[str, choice("paper", "sentence")] = "paper"
+    max_tokens: Annotated[int, at_least(2)] = 256  # a longer context is trimmed at its far end
+    dropout: ShareOrNone = -1.0  # "attention": on the context's embeddings and in its encoder; below 0: model.dropout
+    embedding_dropout: ShareOrNone = -1.0  # "attention": on the context's embeddings, if different; below 0: the same
+    residual_dropout: ShareOrNone = 0.0  # "attention": on the context sub-layer of connection = "residual"
     translate_previous: bool = False  # "concat": the previous sentences are translated again with each sentence
-    mark: str = "break"  # "concat": between sentences; "prefix": every word before the sentence has one
-    cache_words: int = 100  # "cache" and "continuous-cache": words of the previous translations
-    topic_words: int = 200  # "cache": topic words in addition; 0: none
+    # "concat": between sentences; "prefix": every word before the sentence has one.
+    mark: Annotated[str, choice("break", "prefix")] = "break"
+    cache_words: Positive = 100  # "cache" and "continuous-cache": words of the previous translations
+    topic_words: Natural = 200  # "cache": topic words in addition; 0: none
     stop_words: tuple[str, ...] = ()  # "cache": target words that it does not remember; none: the frequent ones
-    stop_frequency: float = 0.002  # "cache": a piece with this share of all pieces is a stop word, if none are named
-
-    def __post_init__(self) -> None:
-        one_of("context.representation", self.representation, ("layers", "encoder", "embedding", "lstm"))
-        one_of("context.integration", self.integration, ("encoder", "decoder", "both", "none"))
-        one_of("context.connection", self.connection, ("gate", "residual"))
-        _inside("context.gate_opening", self.gate_opening)
-        one_of("context.start", self.start, ("paper", "sentence"))
-        one_of("context.mark", self.mark, ("break", "prefix"))
-        _at_least("context.max_tokens", self.max_tokens, 2)
-        for name in ("previous", "following"):
-            _at_least(f"context.{name}", getattr(self, name), 0)
-        _at_least("context.layers", self.layers, 1)
-        for name in ("dropout", "embedding_dropout", "residual_dropout"):
-            _share(f"context.{name}", max(getattr(self, name), 0.0))
-        _at_least("context.cache_words", self.cache_words, 1)
-        _at_least("context.topic_words", self.topic_words, 0)
-        _inside("context.stop_frequency", self.stop_frequency)
+    stop_frequency: Inside = 0.002  # "cache": a piece with this share of all pieces is a stop word, if none are named
 
     @property
     def active(self) -> bool:
@@ -140,32 +176,22 @@ class ContextConfig:
 
 
 @dataclass(frozen=True)
-class StepConfig:
+class StepConfig(Section):
     """One training step."""
 
-    section: ClassVar[str] = "step"  # its name in the recipe
-
-    updates: int = 100_000  # number of updates
-    batch_tokens: int = 48_000  # per batch: source, context and target together, with padding
-    accumulation: int = 1  # batches per update, in each process
-    learning_rate: float = 1.0  # factor on Vaswani's schedule
-    warmup: int = 4_000  # updates
-    cooldown: int = 0  # updates at the end over which the rate falls linearly to zero
-    smoothing: float = 0.1  # of labels
-    clip: float = 0.0  # largest gradient norm; 0: no clipping
-    log_every: int = 50  # updates
-    validate_every: int = 2_000
-    checkpoint_every: int = 500
-    patience: int = 0  # stop after this many validations without a better one; 0: never
-    average: int = 1  # the final model averages this many of the best validations
-
-    def __post_init__(self) -> None:
-        every = ("log_every", "validate_every", "checkpoint_every")
-        for name in ("updates", "batch_tokens", "accumulation", "warmup", "average", *every):
-            _at_least(f"{self.section}.{name}", getattr(self, name), 1)
-        _share(f"{self.section}.smoothing", self.smoothing)
-        for name in ("clip", "patience", "learning_rate", "cooldown"):
-            _at_least(f"{self.section}.{name}", getattr(self, name), 0)
+    updates: Positive = 100_000  # number of updates
+    batch_tokens: Positive = 48_000  # per batch: source, context and target together, with padding
+    accumulation: Positive = 1  # batches per update, in each process
+    learning_rate: Weight = 1.0  # factor on Vaswani's schedule
+    warmup: Positive = 4_000  # updates
+    cooldown: Natural = 0  # updates at the end over which the rate falls linearly to zero
+    smoothing: Share = 0.1  # of labels
+    clip: Weight = 0.0  # largest gradient norm; 0: no clipping
+    log_every: Positive = 50  # updates
+    validate_every: Positive = 2_000
+    checkpoint_every: Positive = 500
+    patience: Natural = 0  # stop after this many validations without a better one; 0: never
+    average: Positive = 1  # the final model averages this many of the best validations
 
     def cooling(self, update: int) -> list[int] | None:
         """The first and last update of the cooldown, if it has begun by this update."""
@@ -176,52 +202,41 @@ class StepConfig:
 @dataclass(frozen=True)
 class SentenceStepConfig(StepConfig):
     section = "sentence"
-    corpora: str = "all"  # D_s and D_d; "documents": only D_d, for comparison
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        one_of("sentence.corpora", self.corpora, ("all", "documents"))
+    corpora: Annotated[str, choice("all", "documents")] = "all"  # D_s and D_d; "documents": only D_d, for comparison
 
 
 @dataclass(frozen=True)
 class DocumentStepConfig(StepConfig):
     section = "document"
-    batch_tokens: int = 96_000  # per batch: source, context and target together, with padding
+    batch_tokens: Positive = 96_000  # per batch: source, context and target together, with padding
     freeze: bool = True  # theta_s stays as it is
-    base_dropout: float = -1.0  # on what theta_s computes; 0: only on the added modules; below 0: model.dropout
+    base_dropout: ShareOrNone = -1.0  # on what theta_s computes; 0: only on the added modules; below 0: model.dropout
     start_from: str = ""  # a model folder; "": the result of the sentence step; "nothing": train from scratch
-    context_from: str = "own"  # controls: "shuffled", contexts of other documents; "none", empty ones
+    # Controls: "shuffled", contexts of other documents; "none", empty ones.
+    context_from: Annotated[str, choice("own", "shuffled", "none")] = "own"
     focus: tuple[str, ...] = ()  # target words that count more: those that context decides
-    focus_weight: float = 5.0  # how many times they count; the dev loss counts all words once
+    focus_weight: Weight = 5.0  # how many times they count; the dev loss counts all words once
     focus_only: bool = False  # sentences without such a word are skipped, except as context
     choices: tuple[str, ...] = ()  # classes of target words, such as "his,her,its", with a loss within each
-    choice_weight: float = 5.0  # of that loss
+    choice_weight: Weight = 5.0  # of that loss
     choice_balance: bool = False  # rare and frequent words of a class have the same weight in total
-    word_dropout: float = 0.0  # share of the source's words that are hidden; not in the context
+    word_dropout: Share = 0.0  # share of the source's words that are hidden; not in the context
     word_dropout_of: tuple[str, ...] = ()  # only these words, all in a sentence at once; none: any piece
-    split_pairs: float = 0.0  # share of the pairs that are split; the first half is context of the second
-    batches_for: int = -1  # batches are cut as if each sentence saw this many before it; -1: as it does
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _share("document.base_dropout", max(self.base_dropout, 0.0))
-        one_of("document.context_from", self.context_from, ("own", "shuffled", "none"))
-        _at_least("document.choice_weight", self.choice_weight, 0)
-        _share("document.word_dropout", self.word_dropout)
-        _share("document.split_pairs", self.split_pairs)
-        _at_least("document.focus_weight", self.focus_weight, 0)
-        _at_least("document.batches_for", self.batches_for, -1)
+    split_pairs: Share = 0.0  # share of the pairs that are split; the first half is context of the second
+    # Batches are cut as if each sentence saw this many before it; -1: as it does.
+    batches_for: Annotated[int, at_least(-1)] = -1
 
 
 @dataclass(frozen=True)
-class ValidationConfig:
-    metric: str = "loss"  # how "best" is measured: "loss", or "bleu", the paper's multi-bleu on all references
+class ValidationConfig(Section):
+    section = "validation"
+    # How "best" is measured; "bleu": the paper's multi-bleu on all references.
+    metric: Annotated[str, choice("loss", "bleu")] = "loss"
     decode: bool = True  # BLEU by translating the dev documents, with and without context
-    beam: int = 0  # for these translations; 0: as decoding.beam
+    beam: Natural = 0  # for these translations; 0: as decoding.beam
 
     def __post_init__(self) -> None:
-        one_of("validation.metric", self.metric, ("loss", "bleu"))
-        _at_least("validation.beam", self.beam, 0)
+        super().__post_init__()
         if self.metric == "bleu" and not self.decode:
             raise DocnmtError('validation.metric = "bleu" needs translations\n  Set validation.decode = true.')
 
@@ -235,19 +250,12 @@ class EvaluationConfig:
 
 
 @dataclass(frozen=True)
-class DecodingConfig:
-    beam: int = 4  # hypotheses per sentence
-    length_penalty: float = 0.6  # alpha of Wu et al. (2016)
-    batch_tokens: int = 4_000  # per batch: source and context, with padding
-
-    def __post_init__(self) -> None:
-        _at_least("decoding.beam", self.beam, 1)
-        _at_least("decoding.batch_tokens", self.batch_tokens, 1)
-        _at_least("decoding.length_penalty", self.length_penalty, 0)
-        # Far beyond what anybody uses: the room for all hypotheses, and an exponent of lengths, which overflows.
-        for name, value, most in (("beam", self.beam, 1000), ("length_penalty", self.length_penalty, 10)):
-            if value > most:
-                raise DocnmtError(f"decoding.{name}: {value} is too large\n  Use {most} or less.")
+class DecodingConfig(Section):
+    section = "decoding"
+    # Limits far beyond what anybody uses: the room for all hypotheses, and an exponent of lengths, which overflows.
+    beam: Annotated[Positive, at_most(1000)] = 4  # hypotheses per sentence
+    length_penalty: Annotated[Weight, at_most(10)] = 0.6  # alpha of Wu et al. (2016)
+    batch_tokens: Positive = 4_000  # per batch: source and context, with padding
 
 
 @dataclass(frozen=True)
@@ -259,9 +267,9 @@ class HardwareConfig:
 
 
 @dataclass(frozen=True)
-class Recipe:
+class Recipe(Section):
     like: str = ""  # "paper" or "released": the defaults for what this recipe leaves out
-    seed: int = 1  # of everything random
+    seed: Natural = 1  # of everything random
     output: str = "runs/run"  # the folder that everything is written to
     data: DataConfig = field(default_factory=DataConfig)
     subwords: SubwordConfig = field(default_factory=SubwordConfig)
@@ -273,9 +281,6 @@ class Recipe:
     decoding: DecodingConfig = field(default_factory=DecodingConfig)
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
     hardware: HardwareConfig = field(default_factory=HardwareConfig)
-
-    def __post_init__(self) -> None:
-        _at_least("seed", self.seed, 0)
 
     @property
     def validation_beam(self) -> int:
@@ -313,25 +318,3 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
     if not isinstance(value, hint) or (hint is int and isinstance(value, bool)):
         raise DocnmtError(f"{where}: expected {hint.__name__}, found {value!r}\n  Correct the value.")
     return value
-
-
-def one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
-    """Refuses a value that is not one of the choices and suggests the nearest."""
-    if value not in choices:
-        raise DocnmtError(f"{name}: unknown value {value!r}\n  {nearest(value, choices, 'Choose from')}")
-
-
-def _at_least(name: str, value: float, least: int) -> None:
-    if not least <= value < float("inf"):  # refuses NaN, too
-        wrong = "too small" if value < least else "not finite"
-        raise DocnmtError(f"{name}: {value} is {wrong}\n  Use {least} or more.")
-
-
-def _share(name: str, value: float) -> None:
-    if not 0 <= value < 1:
-        raise DocnmtError(f"{name}: {value} is out of range\n  Use a number from 0 to below 1.")
-
-
-def _inside(name: str, value: float) -> None:
-    if not 0 < value < 1:
-        raise DocnmtError(f"{name}: {value} is not between 0 and 1\n  Use a fraction such as 0.5.")
