@@ -23,7 +23,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from docnmt.engine import native
 from docnmt.engine.native import DEPTH, Accelerator, PackedMatrix, dequantize, quantize
-from docnmt.model.context import ContextAttention, ContextEncoderLayer, Gate
+from docnmt.model.context import ContextAttention, ContextEncoderLayer
 from docnmt.model.layers import ACTIVATIONS, CrossAttention, FeedForward, SelfAttention
 from docnmt.model.transformer import DecoderLayer, EncoderLayer
 
@@ -188,8 +188,7 @@ class PackedContextAttention:
 
     def __init__(self, layer: ContextAttention, int8: bool):
         attention, connection = layer.attention, layer.connection
-        gate: Gate | None = getattr(connection, "gate", None)
-        norm: nn.LayerNorm | None = getattr(connection, "norm", None)
+        gate, norm = connection.gate, connection.norm
         self.gated, self.norm = gate is not None, None if norm is None else Norm(norm)
         self.query = _query(attention, int8, None if gate is None else gate.w_i)
         if gate is None:

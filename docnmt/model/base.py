@@ -164,6 +164,9 @@ class TranslationModel(nn.Module):
         before"""
         return self.softmax(self.read_out(decoded)).float()
 
+    def add_context(self) -> None:
+        """For systems: the modules of theta_d, made when the base is."""
+
     def tie_weights(self) -> None:
         """As the recipe's model.tie says."""
         if self.model_config.tie == "all":

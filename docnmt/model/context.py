@@ -15,11 +15,18 @@ import math
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from docnmt.base.errors import DocnmtError
 from docnmt.data.packing import History, Segments
-from docnmt.model.layers import CrossAttention, Dropout, FeedForward, Residual, SelfAttention
+from docnmt.model.layers import (
+    CrossAttention,
+    Dropout,
+    FeedForward,
+    Residual,
+    SelfAttention,
+    init_recurrent,
+    run_recurrent,
+)
 
 
 def is_document_parameter(name: str) -> bool:
@@ -79,17 +86,13 @@ class ContextLSTM(nn.Module):
                 f"model.width {width} is odd: an LSTM needs half of it for each direction\n  Use an even width."
             )
         self.lstm = nn.LSTM(width, width // 2, batch_first=True, bidirectional=True)
-        for name, parameter in self.lstm.named_parameters():
-            parts = parameter.data.split(width // 2)  # one for each gate; the second is the forget gate
-            for number, part in enumerate(parts):
-                if not name.startswith("bias"):
-                    (nn.init.orthogonal_ if name.startswith("weight_hh") else nn.init.xavier_uniform_)(part)
-                else:
-                    nn.init.constant_(part, float(name.startswith("bias_ih") and number == 1))
+        init_recurrent(self.lstm)
+        for name, bias in self.lstm.named_parameters():
+            if name.startswith("bias_ih"):
+                nn.init.ones_(bias.data.split(width // 2)[1])  # of the forget gate
 
     def forward(self, words: Tensor, segments: Segments) -> Tensor:
-        rows = pack_padded_sequence(segments.pad(words), segments.lengths.cpu(), batch_first=True, enforce_sorted=False)
-        return segments.unpad(pad_packed_sequence(self.lstm(rows)[0], batch_first=True)[0])
+        return segments.unpad(run_recurrent(self.lstm, words, segments)[0])
 
 
 class EncodedSentences(nn.Module):
@@ -117,7 +120,7 @@ class ContextAttention(nn.Module):
     def __init__(self, width: int, heads: int, connection: str, start: str, opening: float = 0.5, dropout: float = 0.0):
         super().__init__()
         self.attention = CrossAttention(width, heads)
-        self.connection = make_connection(connection, start, width, opening)
+        self.connection = Connection(connection, start, width, opening)
         self.dropout = Dropout(dropout if connection == "residual" else 0.0)  # none before a gate, as in released code
         if start == "sentence":
             # SubLayer(H) is zero at first, so the model starts as the sentence model. The output
@@ -153,57 +156,27 @@ class Gate(nn.Module):
         return torch.sigmoid(self.w_i(h) + self.w_s(sublayer)).to(h.dtype)  # under autocast the products are narrower
 
 
-class PaperGating(nn.Module):
-    """Gating(H) = lambda H + (1 - lambda) SubLayer(H), then LayerNorm."""
+class Connection(nn.Module):
+    """How SubLayer(H) joins H:
 
-    def __init__(self, width: int, opening: float):
+        gate, paper             lambda H + (1 - lambda) SubLayer(H), then LayerNorm
+        residual, paper         H + SubLayer(H), then LayerNorm: the row "w/o" of the paper's gating table
+        gate, sentence          H + (1 - lambda) SubLayer(H)
+        residual, sentence      H + SubLayer(H)
+
+    The last two are ours: the identity while SubLayer(H) = 0, as at the start of step 2.
+    """
+
+    def __init__(self, connection: str, start: str, width: int, opening: float = 0.5):
         super().__init__()
-        self.gate = Gate(width, opening)
-        self.norm = nn.LayerNorm(width)
+        self.gate = Gate(width, opening) if connection == "gate" else None
+        self.norm = nn.LayerNorm(width) if start == "paper" else None
 
     def forward(self, h: Tensor, sublayer: Tensor) -> Tensor:
-        return self.norm(torch.lerp(sublayer, h, self.gate(h, sublayer)))
-
-
-class PaperResidual(nn.Module):
-    """Residual(H) = H + SubLayer(H), then LayerNorm: the row "w/o" of the paper's gating table."""
-
-    def __init__(self, width: int, _: float):
-        super().__init__()
-        self.norm = nn.LayerNorm(width)
-
-    def forward(self, h: Tensor, sublayer: Tensor) -> Tensor:
-        return self.norm(h + sublayer)
-
-
-class IdentityGating(nn.Module):
-    """Ours: H + (1 - lambda) SubLayer(H), the identity while SubLayer(H) = 0, as at the start of step 2."""
-
-    def __init__(self, width: int, opening: float):
-        super().__init__()
-        self.gate = Gate(width, opening)
-
-    def forward(self, h: Tensor, sublayer: Tensor) -> Tensor:
-        return torch.addcmul(h, 1 - self.gate(h, sublayer), sublayer)
-
-
-class IdentityResidual(nn.Module):
-    """Ours: H + SubLayer(H) without a norm, the identity while SubLayer(H) = 0, as at the start of step 2."""
-
-    def __init__(self, width: int, _: float):
-        super().__init__()
-
-    def forward(self, h: Tensor, sublayer: Tensor) -> Tensor:
-        return h + sublayer
-
-
-CONNECTIONS: dict[tuple[str, str], type[nn.Module]] = {
-    ("gate", "paper"): PaperGating,
-    ("residual", "paper"): PaperResidual,
-    ("gate", "sentence"): IdentityGating,
-    ("residual", "sentence"): IdentityResidual,
-}
-
-
-def make_connection(connection: str, start: str, width: int, opening: float = 0.5) -> nn.Module:
-    return CONNECTIONS[connection, start](width, opening)
+        if self.gate is None:
+            joined = h + sublayer
+        elif self.norm is None:
+            joined = torch.addcmul(h, 1 - self.gate(h, sublayer), sublayer)
+        else:
+            joined = torch.lerp(sublayer, h, self.gate(h, sublayer))
+        return joined if self.norm is None else self.norm(joined)

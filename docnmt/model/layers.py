@@ -1,4 +1,5 @@
-"""The parts of Vaswani et al. (2017): embeddings, attention, feed-forward networks, residual connections.
+"""The parts of Vaswani et al. (2017): embeddings, attention, feed-forward networks, residual connections; and what
+recurrent networks need.
 
 All work on packed rows, [tokens, width] (see data/packing.py). Norms come after each sub-layer, as in the paper.
 """
@@ -8,10 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from docnmt.data.packing import Segments
 
@@ -193,3 +196,26 @@ class Residual(nn.Module):
 
     def forward(self, h: Tensor, sublayer: Tensor) -> Tensor:
         return self.norm(self.dropout.add(h, sublayer))
+
+
+# ---- recurrent networks ----
+
+
+def init_recurrent(network: nn.RNNBase) -> None:
+    """A square matrix for each gate: orthogonal for states, Xavier's for inputs. All biases are zero."""
+    for name, parameter in network.named_parameters():
+        if name.startswith("bias"):
+            nn.init.zeros_(parameter)
+        else:
+            for part in parameter.data.split(network.hidden_size):
+                (nn.init.orthogonal_ if name.startswith("weight_hh") else nn.init.xavier_uniform_)(part)
+
+
+def run_recurrent(
+    network: nn.RNNBase, x: Tensor, segments: Segments, first: Tensor | None = None
+) -> tuple[Tensor, Any]:
+    """[tokens, inputs] -> states [segments, longest, directions x width] and each segment's last
+    ones [directions, segments, width], in the backward direction that of its first token."""
+    rows = pack_padded_sequence(segments.pad(x), segments.lengths.cpu(), batch_first=True, enforce_sorted=False)
+    states, last = network(rows, first)
+    return pad_packed_sequence(states, batch_first=True)[0], last

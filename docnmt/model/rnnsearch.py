@@ -19,12 +19,11 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from docnmt.config import ContextConfig, ModelConfig
-from docnmt.data.packing import Batch, Contexts, Packed, Segments
+from docnmt.data.packing import Batch, Contexts, Packed
 from docnmt.model.base import TranslationModel, hypotheses_of, select
-from docnmt.model.layers import Dropout, linear
+from docnmt.model.layers import Dropout, init_recurrent, linear, run_recurrent
 
 
 class Annotations(NamedTuple):
@@ -70,6 +69,7 @@ class RNNsearch(TranslationModel):
             nn.init.normal_(table.weight, std=width**-0.5)
         nn.init.uniform_(self.energy, -(width**-0.5), width**-0.5)
         self.tie_weights()
+        self.add_context()
 
     def embed(self, embedding: nn.Embedding, tokens: Tensor) -> Tensor:
         return self.dropout(embedding(tokens) * math.sqrt(self.model_config.width))  # [tokens, width]
@@ -82,7 +82,7 @@ class RNNsearch(TranslationModel):
     def annotate(self, source: Packed, first: Tensor | None = None, start: Tensor | float = 0.0) -> Annotations:
         """`first`: states of both directions before the first word, [2, sentences, width], instead
         of zeros; `start` is added before the tanh of s_0."""
-        h, _ = run_gru(self.encoder, self.embed(self.source_embedding, source.tokens), source.segments, first)
+        h, _ = run_recurrent(self.encoder, self.embed(self.source_embedding, source.tokens), source.segments, first)
         s_0 = torch.tanh(self.start(h[:, 0].chunk(2, dim=-1)[1]) + start)
         h = self.dropout(h)
         return Annotations(h, self.key(h), source.segments.mask[:, None], s_0)
@@ -194,21 +194,8 @@ def matrix(inputs: int, outputs: int) -> nn.Linear:
 
 def gru(inputs: int, width: int, bidirectional: bool = False) -> nn.GRU:
     made = nn.GRU(inputs, width, batch_first=True, bidirectional=bidirectional)
-    for name, parameter in made.named_parameters():
-        if name.startswith("bias"):
-            nn.init.zeros_(parameter)
-        else:
-            for part in parameter.data.split(width):  # a square matrix for each gate
-                (nn.init.orthogonal_ if name.startswith("weight_hh") else nn.init.xavier_uniform_)(part)
+    init_recurrent(made)
     return made
-
-
-def run_gru(layer: nn.GRU, x: Tensor, segments: Segments, first: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """[tokens, inputs] -> states [segments, longest, directions x width] and each segment's last
-    ones [directions, segments, width], in the backward direction that of its first token."""
-    rows = pack_padded_sequence(segments.pad(x), segments.lengths.cpu(), batch_first=True, enforce_sorted=False)
-    states, last = layer(rows, first)
-    return pad_packed_sequence(states, batch_first=True)[0], last
 
 
 def gru_step(s: Tensor, of_input: Tensor, of_state: Tensor) -> Tensor:

@@ -156,6 +156,7 @@ class DocumentTransformer(TranslationModel):
         if model.output_bias:
             nn.init.zeros_(self.softmax.bias)
         self.tie_weights()
+        self.add_context()
 
     def _context_encoder(self, dropout: float) -> nn.Module:
         model, context = self.model_config, self.context_config

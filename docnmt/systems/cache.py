@@ -30,7 +30,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from docnmt.config import ContextConfig, ModelConfig
+from docnmt.config import ContextConfig
 from docnmt.data.context import MemoryRule
 from docnmt.data.packing import Batch, Contexts, History, Packed
 from docnmt.data.store import SIDES, TokenStore
@@ -62,9 +62,11 @@ class Mixture(NamedTuple):
 class CacheModel(TranslationModel):
     """What is added to a base: the Transformer or RNNsearch."""
 
-    def add_cache(self, context: ContextConfig, source_vocabulary: int, inputs: int) -> None:
-        """inputs: the size of s_t, c_t and e(y_{t-1}) together"""
-        width = self.model_config.width
+    widths: int  # of s_t, c_t and e(y_{t-1}) together
+
+    def add_context(self) -> None:
+        width, topics = self.model_config.width, self.context_config.topic_words
+        inputs = self.widths * width
         self.context_query = linear(inputs, width)  # the hidden layer of score(w) in two parts: s_t, c_t, e(y_{t-1})
         self.context_key = nn.Linear(width, width, bias=False)  # and e(w)
         self.context_score = nn.Linear(width, 1, bias=False)
@@ -73,7 +75,7 @@ class CacheModel(TranslationModel):
         self.context_gate = nn.Sequential(linear(inputs, width), nn.Tanh(), linear(width, 1))
         vocabulary = len(self.softmax.weight)
         self.context_stop_words = nn.Parameter(torch.zeros(vocabulary, dtype=torch.bool), requires_grad=False)
-        self.context_topics = Topics(source_vocabulary, context.topic_words) if context.topic_words else None
+        self.context_topics = Topics(len(self.source_embedding.weight), topics) if topics else None
 
     def e(self, words: Tensor) -> Tensor:
         """The word embedding without its position."""
@@ -155,18 +157,14 @@ class CacheModel(TranslationModel):
 
 
 class CacheTransformer(CacheModel, DocumentTransformer):
-    def __init__(self, model: ModelConfig, context: ContextConfig, source_vocabulary: int, target_vocabulary: int):
-        super().__init__(model, context, source_vocabulary, target_vocabulary)
-        self.add_cache(context, source_vocabulary, 3 * model.width)
+    widths = 3
 
     def e(self, words: Tensor) -> Tensor:
         return self.target_embedding.words(words)
 
 
 class CacheRNNsearch(CacheModel, RNNsearch):
-    def __init__(self, model: ModelConfig, context: ContextConfig, source_vocabulary: int, target_vocabulary: int):
-        super().__init__(model, context, source_vocabulary, target_vocabulary)
-        self.add_cache(context, source_vocabulary, 4 * model.width)  # c_t is twice as wide as s_t
+    widths = 4  # c_t is twice as wide as s_t
 
     def e(self, words: Tensor) -> Tensor:
         return self.target_embedding(words) * math.sqrt(self.model_config.width)

@@ -107,9 +107,9 @@ class Prefixed(ToOne):
 class PrefixTransformer(DocumentTransformer):
     """The Transformer with a second table of embeddings, for pieces with the prefix."""
 
-    def __init__(self, model: ModelConfig, context: ContextConfig, source_vocabulary: int, target_vocabulary: int):
-        super().__init__(model, context, source_vocabulary, target_vocabulary)
-        self.context_embedding = Embedding(source_vocabulary, model.width, model.positions)
+    def add_context(self) -> None:
+        vocabulary, width = self.source_embedding.weight.shape
+        self.context_embedding = Embedding(vocabulary, width, self.model_config.positions)
 
     def embed(self, embedding: Embedding, packed: Packed, dropout: Dropout | None = None) -> Tensor:
         if embedding is not self.source_embedding:

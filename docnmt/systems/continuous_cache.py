@@ -25,7 +25,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from docnmt.config import ContextConfig, ModelConfig
 from docnmt.data.context import MemoryRule
 from docnmt.data.packing import Contexts, History, Packed, Segments
 from docnmt.model.transformer import Decoded, DocumentTransformer, Memory
@@ -71,14 +70,12 @@ def fill_slots(words: Tensor, limit: int) -> tuple[Tensor, Tensor]:
 
 
 class ContinuousCacheTransformer(DocumentTransformer):
-    def __init__(self, model: ModelConfig, context: ContextConfig, source_vocabulary: int, target_vocabulary: int):
-        super().__init__(model, context, source_vocabulary, target_vocabulary)
-        self.context_u, self.context_v, self.context_w = (
-            nn.Linear(model.width, model.width, bias=False) for _ in range(3)
-        )
+    def add_context(self) -> None:
+        width, start = self.model_config.width, self.context_config.start
+        self.context_u, self.context_v, self.context_w = (nn.Linear(width, width, bias=False) for _ in range(3))
         for matrix in (self.context_u, self.context_v, self.context_w):
             nn.init.xavier_uniform_(matrix.weight)
-        self.context_bias = nn.Parameter(torch.full((model.width,), CLOSED if context.start == "sentence" else 0.0))
+        self.context_bias = nn.Parameter(torch.full((width,), CLOSED if start == "sentence" else 0.0))
 
     def encode(self, source: Packed, context: Contexts | None = None) -> Memory:
         memory = super().encode(source)

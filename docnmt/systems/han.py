@@ -28,7 +28,7 @@ from torch import Tensor, nn
 from docnmt.config import ContextConfig, ModelConfig
 from docnmt.data.context import ContextRule, HistoryRule, MemoryRule
 from docnmt.data.packing import Contexts, History, Packed, Segments
-from docnmt.model.context import make_connection
+from docnmt.model.context import Connection
 from docnmt.model.layers import CrossAttention, Dropout, FeedForward, join_heads, split_heads
 from docnmt.model.transformer import Decoded, DocumentTransformer, Memory
 from docnmt.systems.interface import System
@@ -69,7 +69,7 @@ class HierarchicalAttention(nn.Module):
         self.before_feed_forward = nn.LayerNorm(model.width)
         self.feed_forward = FeedForward(model.width, model.filter_width)
         self.dropout = Dropout(model.dropout)
-        self.connection = make_connection(context.connection, context.start, model.width)
+        self.connection = Connection(context.connection, context.start, model.width)
         if context.start == "sentence":
             # d_t is zero at first, and small after the first updates, although the norm before FNN scales it up.
             nn.init.zeros_(self.sentences.output.weight)
@@ -110,8 +110,8 @@ class HierarchicalAttention(nn.Module):
 
 
 class HanTransformer(DocumentTransformer):
-    def __init__(self, model: ModelConfig, context: ContextConfig, source_vocabulary: int, target_vocabulary: int):
-        super().__init__(model, context, source_vocabulary, target_vocabulary)
+    def add_context(self) -> None:
+        model, context = self.model_config, self.context_config
 
         def network(*places: str) -> HierarchicalAttention | None:
             return HierarchicalAttention(model, context) if context.integration in places else None

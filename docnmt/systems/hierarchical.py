@@ -24,11 +24,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from docnmt.config import ContextConfig, ModelConfig
 from docnmt.data.context import HistoryRule
 from docnmt.data.packing import Contexts, History, Packed, Segments
-from docnmt.model.layers import linear
-from docnmt.model.rnnsearch import Annotations, RecurrentState, RNNsearch, gru, matrix, run_gru
+from docnmt.model.layers import linear, run_recurrent
+from docnmt.model.rnnsearch import Annotations, RecurrentState, RNNsearch, gru, matrix
 from docnmt.systems.interface import System
 
 
@@ -40,9 +39,8 @@ class Summary(NamedTuple):
 
 
 class HierarchicalRNNsearch(RNNsearch):
-    def __init__(self, model: ModelConfig, context: ContextConfig, source_vocabulary: int, target_vocabulary: int):
-        super().__init__(model, context, source_vocabulary, target_vocabulary)
-        width = model.width
+    def add_context(self) -> None:
+        width = self.model_config.width
         self.context_words = gru(width, width)
         self.context_sentences = gru(width, width)
         self.context_encoder_start = linear(width, 2 * width)  # W_e, for both directions
@@ -51,15 +49,15 @@ class HierarchicalRNNsearch(RNNsearch):
         self.context_gate_of_word = matrix(width, width)  # W_z
         self.context_gate_of_document = matrix(width, width)  # V_z
         self.context_gates = matrix(width, 3 * width)  # of z_t D
-        if context.start == "sentence":
+        if self.context_config.start == "sentence":
             for added in (self.context_encoder_start, self.context_decoder_start, self.context_gates):
                 nn.init.zeros_(added.weight)
 
     def summarise(self, history: History) -> Tensor:
         """D, [sentences, width]"""
         words, segments = self.embed(self.source_embedding, history.source.tokens), history.source.segments
-        _, sentences = run_gru(self.context_words, words, segments)  # S_k, [1, context sentences, width]
-        _, document = run_gru(self.context_sentences, self.dropout(sentences[0]), Segments(history.counts))
+        _, sentences = run_recurrent(self.context_words, words, segments)  # S_k, [1, context sentences, width]
+        _, document = run_recurrent(self.context_sentences, self.dropout(sentences[0]), Segments(history.counts))
         return self.dropout(document[0])
 
     def encode(self, source: Packed, context: Contexts | None = None) -> Annotations:

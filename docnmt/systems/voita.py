@@ -23,7 +23,6 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
-from docnmt.config import ContextConfig, ModelConfig
 from docnmt.data.context import ContextRule, Ids, Ints, Sizes
 from docnmt.data.packing import Contexts, Packed
 from docnmt.model.layers import CrossAttention
@@ -46,8 +45,8 @@ class MarkedContext(ContextRule):
 
 
 class VoitaTransformer(DocumentTransformer):
-    def __init__(self, model: ModelConfig, context: ContextConfig, source_vocabulary: int, target_vocabulary: int):
-        super().__init__(model, context, source_vocabulary, target_vocabulary)
+    def add_context(self) -> None:
+        model = self.model_config
         self.context_mark = nn.Parameter(torch.empty(model.width))  # the embedding of the special token
         nn.init.normal_(self.context_mark, std=model.width**-0.5)
         self.context_last_layer = EncoderLayer(model, None)

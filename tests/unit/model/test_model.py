@@ -11,7 +11,7 @@ import torch
 from docnmt.base.errors import DocnmtError
 from docnmt.config import ContextConfig, ModelConfig
 from docnmt.data.packing import make_batch
-from docnmt.model.context import is_document_parameter, make_connection
+from docnmt.model.context import is_document_parameter
 from docnmt.model.transformer import DocumentTransformer
 from tests.builders import (
     BOS,
@@ -106,7 +106,7 @@ def test_context_layers(layers):
 
 def test_an_unknown_connection_is_named():
     with pytest.raises(Exception, match="'glue'"):
-        make_connection("glue", "paper", 8)
+        make_model(context=ContextConfig(connection="glue"))
 
 
 # ---- context off, context on ----
