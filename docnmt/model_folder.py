@@ -25,7 +25,7 @@ from torch.overrides import TorchFunctionMode
 
 from docnmt.base import __version__
 from docnmt.base.errors import DocnmtError
-from docnmt.base.files import check_hashes, folder_atomically, hashes, read_json, regular_file, write_json
+from docnmt.base.files import check_hashes, file_hash, folder_atomically, hashes, read_json, regular_file, write_json
 from docnmt.config import ContextConfig, DecodingConfig, ModelConfig, from_table
 from docnmt.data.context import ContextRule
 from docnmt.data.subwords import Subwords
@@ -177,10 +177,8 @@ def model_key(folder: str | Path) -> str:
     """A hash of everything that determines a model's output: its settings, weights and shortlist."""
     digest = hashlib.sha256()
     for name in ("config.json", "weights.safetensors", "shortlist.safetensors"):
-        if not (Path(folder) / name).exists():
-            continue
-        with open(Path(folder) / name, "rb") as file:
-            digest.update(hashlib.file_digest(file, "sha256").digest())
+        if (Path(folder) / name).exists():
+            digest.update(bytes.fromhex(file_hash(Path(folder) / name)))
     return digest.hexdigest()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import torch
@@ -38,19 +38,21 @@ def length_penalty(length: int, alpha: float) -> float:
     return ((5 + length) / 6) ** alpha
 
 
+@dataclass
 class WuRule:
     """As the paper decodes: a beam keeps its width, and the search ends when no active hypothesis can be better.
 
     Each step looks at 2 * beam continuations, so that `beam` of them are left if the others end the sentence.
     """
 
+    wanted: int
+    limit: int
+    alpha: float
+    rewarded: int  # the length beyond which the penalty no longer changes
+    finished: list[Hypothesis] = field(default_factory=list)
+
     narrows = False  # whether each finished hypothesis takes one place off the beam
     ends_in_beam = False  # whether an end mark counts only among the best `beam` candidates
-
-    def __init__(self, wanted: int, limit: int, alpha: float, rewarded: int):
-        self.wanted, self.limit, self.alpha = wanted, limit, alpha
-        self.rewarded = rewarded  # the length beyond which the penalty no longer changes
-        self.finished: list[Hypothesis] = []
 
     @staticmethod
     def pool(nbest: int, beam: int) -> int:

@@ -14,7 +14,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,22 +33,17 @@ TERMS = ".terms"  # next to a block: which of the glossary's terms were met in i
 KEEP = 96 << 20  # bytes of memory for files that have been read to count their sentences and are waiting
 
 
+@dataclass
 class FileJob:
     """Files translated block by block."""
 
-    def __init__(
-        self,
-        translator: Translator,
-        options: Options,
-        model_key: str = "",
-        tick: Tick = lambda count: None,
-        previous: Sequence[str] = (),
-        encoding: str = "",
-    ):
-        self.translator, self.options, self.model_key, self.tick = translator, options, model_key, tick
-        self.previous = previous  # sentences before each file
-        self.encoding = encoding  # of text files, if it is known
-        self.kept: list[Path] = []  # the blocks of files that are done
+    translator: Translator
+    options: Options
+    model_key: str = ""
+    tick: Tick = lambda count: None
+    previous: Sequence[str] = ()  # sentences before each file
+    encoding: str = ""  # of text files, if it is known
+    kept: list[Path] = field(default_factory=list)  # the blocks of files that are done
 
     def open(self, path: str, format: str = "") -> Work:
         return open_work(path, format, self.translator, self.options, self.previous, self.encoding)

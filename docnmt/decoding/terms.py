@@ -13,18 +13,17 @@ counts. Translations come out as they are written, with a capital where they beg
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from docnmt.base.errors import BadInput, DocnmtError
+from docnmt.base.files import json_hash
 from docnmt.base.lines import InputFile
 from docnmt.data.context import ContextRule
 from docnmt.decoding.beam import Hypothesis
@@ -68,9 +67,9 @@ class Glossary:
         return hash(self._digest)
 
     @cached_property
-    def _digest(self) -> bytes:
+    def _digest(self) -> str:
         """A queue compares glossaries again and again: not by thousands of terms each time."""
-        return sha256(json.dumps([(term.source, term.target) for term in self.terms]).encode()).digest()
+        return json_hash([(term.source, term.target) for term in self.terms])
 
     @classmethod
     def of(cls, terms: Mapping[str, str]) -> Glossary:

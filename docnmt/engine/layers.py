@@ -14,6 +14,7 @@ depends on others; without the accelerator the same rounded weights are multipli
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -77,11 +78,13 @@ class TorchMatrix:
         return ACTIVATIONS[self.activation](y) if self.activation else y
 
 
+@dataclass
 class FastMatrix:
     """The accelerator's matrix product."""
 
-    def __init__(self, fast: Accelerator, packed: PackedMatrix, activation: str):
-        self.fast, self.packed, self.activation = fast, packed, activation
+    fast: Accelerator
+    packed: PackedMatrix
+    activation: str
 
     def __call__(self, x: Tensor, out: Tensor | None = None) -> Tensor:
         if self.activation in native.ACTIVATIONS:

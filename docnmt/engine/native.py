@@ -68,20 +68,22 @@ def take_scales(held: dict[str, Tensor]) -> dict[str, Tensor]:
 COLUMNS, DEPTH = 16, 8  # outputs in a panel, inputs at a time
 
 
+def _fields(kind: type, *names: str) -> list[tuple[str, type]]:
+    return [(name, kind) for name in names]
+
+
 class CMatrix(ctypes.Structure):
-    _fields_ = [(name, c_void_p) for name in ("panels", "scales", "bias", "sums")] + [
-        ("inputs", c_long),
-        ("outputs", c_long),
-    ]
+    _fields_ = _fields(c_void_p, "panels", "scales", "bias", "sums") + _fields(c_long, "inputs", "outputs")
 
 
 class CNorm(ctypes.Structure):
-    _fields_ = [("weight", c_void_p), ("bias", c_void_p), ("epsilon", c_float)]
+    _fields_ = [*_fields(c_void_p, "weight", "bias"), ("epsilon", c_float)]
 
 
 class CMemory(ctypes.Structure):
-    _fields_ = [(name, c_void_p) for name in ("keys", "values", "slots", "counts", "places")] + [
-        (name, c_long) for name in ("all_slots", "longest", "room")
+    _fields_ = [
+        *_fields(c_void_p, "keys", "values", "slots", "counts", "places"),
+        *_fields(c_long, "all_slots", "longest", "room"),
     ]
 
 
@@ -90,20 +92,15 @@ NO_CONTEXT, GATED, RESIDUAL = range(3)
 
 class CLayer(ctypes.Structure):
     _fields_ = [
-        ("query_key_value", CMatrix),
-        ("words_output", CMatrix),
+        *_fields(CMatrix, "query_key_value", "words_output"),
         ("after_words", CNorm),
-        ("context_query", CMatrix),
-        ("context_output", CMatrix),
+        *_fields(CMatrix, "context_query", "context_output"),
         ("after_context", CNorm),
-        ("source_query", CMatrix),
-        ("source_output", CMatrix),
+        *_fields(CMatrix, "source_query", "source_output"),
         ("after_source", CNorm),
-        ("inner", CMatrix),
-        ("outer", CMatrix),
+        *_fields(CMatrix, "inner", "outer"),
         ("after_feed_forward", CNorm),
-        ("context", c_long),
-        ("activation", c_long),
+        *_fields(c_long, "context", "activation"),
     ]
 
 

@@ -45,14 +45,15 @@ DAMAGED = (OSError, ValueError, KeyError, TypeError, SafetensorError)  # what re
 ASIDE = "damaged-"  # before the name of a checkpoint that could not be read
 
 
+@dataclass
 class Disk:
     """Writes, and waits while the disk is full. Nothing is lost meanwhile: the run is in memory."""
 
     RETRY = 5.0  # seconds
     REMIND = 600.0
 
-    def __init__(self, progress: Progress, stopped: Callable[[], bool]):
-        self.progress, self.stopped = progress, stopped
+    progress: Progress
+    stopped: Callable[[], bool]
 
     def write(self, write: Callable[[], object]) -> bool:
         """False if the run was told to stop while it waited."""
@@ -88,22 +89,17 @@ class State:
     running_tokens: int = 0
     settings: dict[str, Any] = field(default_factory=dict)  # what the run was started with
 
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self)
-
     @classmethod
     def from_json(cls, table: dict[str, Any]) -> State:
         best = [(score, update) for score, update in table["best"]]
         return cls(**(table | {"position": Position(**table["position"]), "best": best}))
 
 
+@dataclass
 class Checkpoints:
-    def __init__(self, folder: Path, progress: Progress, disk: Disk):
-        self.folder, self.progress, self.disk = folder, progress, disk
-
-    def all(self) -> list[Path]:
-        """Oldest first."""
-        return updates_in(self.folder)
+    folder: Path
+    progress: Progress
+    disk: Disk
 
     def save(self, state: State, trained: dict[str, nn.Parameter], optimizer: torch.optim.Optimizer) -> bool:
         """Writes a checkpoint; False if that failed: then the previous one stays and the run can continue."""
@@ -112,17 +108,17 @@ class Checkpoints:
             with folder_atomically(self.folder / f"update-{state.update:08d}") as folder:
                 save_weights(folder / "weights.safetensors", trained)
                 save_weights(folder / "optimizer.safetensors", _moments(trained, optimizer))
-                write_card(folder / "state.json", state.as_json())
+                write_card(folder / "state.json", asdict(state))
 
         try:
             if not self.disk.write(write):
                 return False
         except (OSError, SafetensorError) as error:
-            last = self.all()
+            last = updates_in(self.folder)
             kept = f"the one of {last[-1].name} is still usable" if last else "there is no earlier one"
             self.progress.say(f"{self.folder}: could not save a checkpoint ({error}); {kept}.")
             return False
-        for old in self.all()[:-KEEP]:
+        for old in updates_in(self.folder)[:-KEEP]:
             shutil.rmtree(old)
         return True
 
@@ -138,7 +134,7 @@ class Checkpoints:
         `check` may refuse its state before any weight is touched; `clean` moves damaged ones out of the way of those
         to come. If there are checkpoints but none can be read, training does not start over, now or the next time.
         """
-        folders = self.all()
+        folders = updates_in(self.folder)
         for folder in reversed(folders):
             try:
                 state = _read_state(folder, check=True)

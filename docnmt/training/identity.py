@@ -7,13 +7,13 @@ the dev documents are translated meanwhile if only the dev loss chooses the best
 from __future__ import annotations
 
 import functools
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from docnmt.base.files import file_hash, json_hash
 from docnmt.config import ContextConfig, Recipe
 from docnmt.data.store import TokenStore
 
@@ -102,13 +102,12 @@ def weights_digest(model: Path) -> str:
 
 @functools.lru_cache(maxsize=1024)
 def _digest(path: Path, written: int) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return file_hash(path)
 
 
 def key_of(identity: Mapping[str, Any]) -> str:
     """A short name for it."""
-    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:12]
+    return json_hash(identity)[:12]
 
 
 _DEFAULTS = settings_of(Recipe(), "sentence", {}, update=0) | settings_of(Recipe(), "document", {}, update=0)

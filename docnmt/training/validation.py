@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import torch
@@ -51,25 +51,19 @@ class Validation:
         return text
 
 
+@dataclass
 class Validator:
-    def __init__(
-        self,
-        loaded: LoadedModel,
-        dev: TokenStore,
-        test: TestSet,
-        rule: ContextRule | None,
-        foreign: int | None = None,
-        *,
-        decode: bool,
-        beam: int,
-        batch_tokens: int,
-        group: Group,
-        tokenized: bool = False,
-    ):
-        self.loaded, self.dev, self.test = loaded, dev, test
-        self.rule, self.foreign = rule, foreign  # as in training
-        self.decode, self.beam, self.batch_tokens, self.group = decode, beam, batch_tokens, group
-        self.tokenized = tokenized  # the dev documents are, and keep their tokens
+    loaded: LoadedModel
+    dev: TokenStore
+    test: TestSet
+    rule: ContextRule | None  # as in training
+    foreign: int | None = None
+    _: KW_ONLY
+    decode: bool
+    beam: int
+    batch_tokens: int
+    group: Group
+    tokenized: bool = False  # the dev documents are, and keep their tokens
 
     def validate(self) -> Validation:
         model = self.loaded.model

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -252,7 +252,7 @@ def checkpoint(folder: Path, update: int, settings: dict[str, Any] | None = None
     at = folder / "checkpoints" / f"update-{update:08d}"
     at.mkdir(parents=True)
     state["settings"] = settings_of(Recipe(), folder.name, KEYS, update=update) | (settings or {})
-    (at / "state.json").write_text(json.dumps({**State(update=update, **state).as_json(), "files": {}}))
+    (at / "state.json").write_text(json.dumps({**asdict(State(update=update, **state)), "files": {}}))
 
 
 def model(folder: Path, weights: bytes = b"weights") -> str:
