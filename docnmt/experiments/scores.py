@@ -32,26 +32,22 @@ class Translations:
 
     recipe: Recipe
     progress: Progress
-    _known: dict[tuple[Path, str, str], list[str]] = field(default_factory=dict)
 
     def of(self, model: Path, test: TestSet, contexts: str) -> list[str]:
         """One text a sentence; `contexts` is "own", "shuffled" or "none", as in `document.context_from`."""
-        wanted = (model, test.key, contexts)
-        if wanted not in self._known:
-            title = re.sub(r"[^\w.-]+", "-", test.title)
-            path = model.parent / "translations" / f"{title}.{contexts}.json"
-            decoding = asdict(replace(self.recipe.decoding, batch_tokens=1))  # the size of batches changes nothing
-            key: list[object] = [model_key(model), test.key, decoding]
-            texts = _read(path, key)
-            if texts is None:
-                with owned(path.parent, wait=self.progress.say):  # whoever else wants it waits
-                    texts = _read(path, key)
-                    if texts is None:
-                        texts = self._translate(model, test, contexts)
-                        path.parent.mkdir(exist_ok=True)
-                        write_json(path, {"key": key, "translations": texts})
-            self._known[wanted] = texts
-        return self._known[wanted]
+        title = re.sub(r"[^\w.-]+", "-", test.title)
+        path = model.parent / "translations" / f"{title}.{contexts}.json"
+        decoding = asdict(replace(self.recipe.decoding, batch_tokens=1))  # the size of batches changes nothing
+        key: list[object] = [model_key(model), test.key, decoding]
+        texts = _read(path, key)
+        if texts is None:
+            with owned(path.parent, wait=self.progress.say):  # whoever else wants it waits
+                texts = _read(path, key)
+                if texts is None:
+                    texts = self._translate(model, test, contexts)
+                    path.parent.mkdir(exist_ok=True)
+                    write_json(path, {"key": key, "translations": texts})
+        return texts
 
     def _translate(self, model: Path, test: TestSet, contexts: str) -> list[str]:
         translator, decoding = load(model, self.recipe.hardware.device), self.recipe.decoding
