@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from docnmt.base.errors import DocnmtError
 from docnmt.data.context import ContextRule, Ints, Neighbours, Sizes
-from docnmt.data.focus import Choices, Focus, SplitPairs, WordDropout
+from docnmt.data.focus import NO_LESSONS, Lessons
 from docnmt.data.packing import Batch, make_batch
 from docnmt.data.store import TokenStore
 from docnmt.data.subwords import Subwords
@@ -26,7 +26,7 @@ class Examples:
     """The sentence pairs of one or more token stores, numbered consecutively, each with its context if there is a rule.
 
     `foreign`, a seed, gives each sentence the context of a sentence of another document: a control.
-    The other options are described in focus.py.
+    The lessons are described in focus.py.
     """
 
     def __init__(
@@ -36,19 +36,16 @@ class Examples:
         target: Subwords,
         rule: ContextRule | None,
         foreign: int | None = None,
-        focus: Focus | None = None,
-        word_dropout: WordDropout | None = None,
-        choices: Choices | None = None,
-        split_pairs: SplitPairs | None = None,
+        lessons: Lessons = NO_LESSONS,
     ):
         self.stores, self.rule, self.is_foreign = list(stores), rule, foreign is not None
-        self.focus, self.word_dropout, self.choices, self.split_pairs = focus, word_dropout, choices, split_pairs
+        self.focus, self.word_dropout, self.choices, self.split_pairs = lessons
         self.bos, self.eos, self.subwords = target.bos, target.eos, source
         self.offsets = np.cumsum([0, *map(len, self.stores)])  # [stores + 1]
         self.source_lengths = self._lengths("source") + len(source.whole([]))  # with its marks
         self.target_lengths = self._lengths("target") + 1
         self.gaps = np.concatenate([store.gaps() for store in self.stores])  # [sentences]: in no batch
-        self.left_out = self._without_focus() if focus is not None and focus.only else self.gaps
+        self.left_out = self._without_focus() if self.focus is not None and self.focus.only else self.gaps
         self.own_lengths = np.where(self.gaps, 0, self.target_lengths)
         starts, ends = zip(*(_document_bounds(store) for store in self.stores), strict=True)
         self.document_start = np.concatenate([s + o for s, o in zip(starts, self.offsets, strict=False)])  # [sentences]

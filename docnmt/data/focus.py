@@ -229,3 +229,6 @@ class Lessons(NamedTuple):
             Choices(step.choices, step.choice_weight, target, counts) if step.choices else None,
             SplitPairs(step.split_pairs, source, target) if step.split_pairs and rule is not None else None,
         )
+
+
+NO_LESSONS = Lessons()

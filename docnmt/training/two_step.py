@@ -213,8 +213,8 @@ def _train_and_save(
     chosen = recipe.document if step == "document" else DocumentStepConfig()  # no lesson by default
     lessons = Lessons.of(chosen, prepared.source, prepared.target, prepared.documents, rule)
     focus = lessons.focus
-    counted = Examples(stores, prepared.source, prepared.target, _filling(recipe, step, own), focus=focus)
-    examples = Examples(stores, prepared.source, prepared.target, rule, foreign, *lessons)
+    counted = Examples(stores, prepared.source, prepared.target, _filling(recipe, step, own), lessons=Lessons(focus))
+    examples = Examples(stores, prepared.source, prepared.target, rule, foreign, lessons)
     stream = Stream(counted, getattr(recipe, step).batch_tokens, recipe.seed)
 
     def settings(update: int) -> dict[str, Any]:

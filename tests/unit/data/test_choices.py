@@ -102,7 +102,7 @@ def test_balanced_the_words_of_a_class_count_for_the_same_in_all(english):
 def test_batches_have_the_choices_of_their_sentences(tmp_path):
     store = make_store(tmp_path / "store", parallel_documents([9, 4]))
     choices = Choices(["re,ri,un,une"], 2.0, subwords("target"))
-    given = Examples([store], subwords("source"), subwords("target"), None, choices=choices)
+    given = Examples([store], subwords("source"), subwords("target"), None, lessons=Lessons(choices=choices))
     batch = given.batch([4, 0, 7])
     assert len(batch.choice.rows) > 0
     assert torch.equal(batch.target_out[batch.choice.rows], batch.choice.words[:, 0])

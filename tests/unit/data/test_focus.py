@@ -82,7 +82,7 @@ def test_the_loss_is_the_sum_over_what_counts(name):
 
 def examples(folder, focus: Focus | None) -> Examples:
     store = make_store(folder / "store", parallel_documents([9, 4, 12]))
-    return Examples([store], subwords("source"), subwords("target"), RULE, focus=focus)
+    return Examples([store], subwords("source"), subwords("target"), RULE, lessons=Lessons(focus))
 
 
 def test_a_batch_counts_the_words_of_its_own_sentences(tmp_path):

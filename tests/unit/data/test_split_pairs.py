@@ -47,7 +47,7 @@ def test_as_many_are_cut_as_asked_for(rate):
 
 def examples(folder, split_pairs: SplitPairs | None, foreign: int | None = None, rule: ContextRule = RULE) -> Examples:
     store = make_store(folder / "store", parallel_documents([9, 4]))
-    return Examples([store], subwords("source"), subwords("target"), rule, foreign, split_pairs=split_pairs)
+    return Examples([store], subwords("source"), subwords("target"), rule, foreign, Lessons(split_pairs=split_pairs))
 
 
 def rows(packed) -> list[list[int]]:

@@ -56,7 +56,7 @@ def test_any_piece_is_hidden_as_often_as_asked_for(rate):
 
 def examples(folder, word_dropout: WordDropout | None) -> Examples:
     store = make_store(folder / "store", parallel_documents([9, 4]))
-    return Examples([store], subwords("source"), subwords("target"), RULE, word_dropout=word_dropout)
+    return Examples([store], subwords("source"), subwords("target"), RULE, lessons=Lessons(word_dropout=word_dropout))
 
 
 def test_in_a_batch_it_touches_the_source_alone_and_is_a_function_of_the_seed(tmp_path):
