@@ -31,6 +31,11 @@ class Segments:
         self.positions = places.repeat(self.count)[self.index]  # [tokens], 0, 1, 2 ... anew in each segment
 
     @property
+    def owners(self) -> Tensor:
+        """The segment that each token belongs to, [tokens]"""
+        return self.index // self.longest
+
+    @property
     def attention_mask(self) -> Tensor | None:
         """[segments, 1, 1, longest] for keys, True = may attend; None if there is no padding."""
         return None if self.dense else self.mask[:, None, None, :]
@@ -126,7 +131,7 @@ class History(NamedTuple):
         kept = segments.positions > 0  # [tokens], all but the begin marks
         if left_out is not None:
             kept = kept & ~left_out[tokens]
-        of_tokens = self.owners.repeat_interleave(segments.lengths)
+        of_tokens = self.owners[segments.owners]
         lengths = torch.zeros_like(self.counts).index_add_(0, of_tokens, kept.to(self.counts.dtype))
         places = kept.nonzero().squeeze(1)  # [words]
         longest = int(lengths.max())

@@ -10,6 +10,8 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import IO, Any, Protocol
 
@@ -20,6 +22,7 @@ from docnmt.corpus.read import detect_source_format, read_source
 from docnmt.decoding.excerpts import Excerpt, translate_best
 from docnmt.decoding.terms import Glossary
 from docnmt.decoding.translator import Options, TranslatedDocument, Translator
+from docnmt.decoding.units import windows
 from docnmt.document import ContextSpec, Document
 from docnmt.documents.encodings import TextEncoding
 from docnmt.documents.segment import Mark, is_document, kind_of
@@ -128,21 +131,15 @@ def placed_documents(path: str, format: str) -> Iterator[Placed]:
 
 def _placed_text(path: str) -> Iterator[Placed]:
     with InputFile(path) as file:
-        sentences: list[str] = []
-        blank, first, documents = 0, 1, 0
-        for number, line in file.numbered_lines(MAX_CHARACTERS):
-            if line.strip():
-                if not sentences:
-                    first = number
-                    documents += 1
-                sentences.append(line)
-                continue
-            if sentences:
-                yield Placed(Document(f"{file.stem}:{documents}", tuple(sentences)), blank, first)
-                sentences, blank = [], 0
-            blank += 1
-        if sentences or blank:
-            yield Placed(Document(f"{file.stem}:{documents}", tuple(sentences)), blank, first)
+        blank, documents = 0, 0
+        for filled, lines in groupby(file.numbered_lines(MAX_CHARACTERS), lambda line: bool(line[1].strip())):
+            numbers, texts = zip(*lines, strict=True)
+            if filled:
+                documents += 1
+                yield Placed(Document(f"{file.stem}:{documents}", texts), blank, numbers[0])
+            blank = 0 if filled else len(texts)
+        if blank:
+            yield Placed(Document(f"{file.stem}:{documents}", ()), blank)
 
 
 # The output: `Placed` and its translation -> lines.
@@ -213,15 +210,10 @@ class CorpusWork:
         self.size = 1 if path == STDIN and sys.stdin.isatty() else BLOCK  # someone waits for each document
 
     def blocks(self) -> Iterator[CorpusBlock]:
-        block, sentences = CorpusBlock([], self.previous), 0
-        for placed in placed_documents(self.path, self.kind):
-            block.documents.append(placed)
-            sentences += len(placed.document)
-            if sentences >= self.size:
-                yield block
-                block, sentences = CorpusBlock([]), 0
-        if block.documents:
-            yield block
+        previous = self.previous
+        for documents in windows(placed_documents(self.path, self.kind), self.size, attrgetter("document")):
+            yield CorpusBlock(documents, previous)
+            previous = ()
 
     def translate(self, block: CorpusBlock, tick: Tick) -> Iterator[str]:
         documents = [placed.document for placed in block.documents]

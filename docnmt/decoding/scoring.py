@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -75,7 +76,7 @@ class Scorer:
         parallel, too.
         """
         rule = self.rule(context)
-        for window in windows(with_contexts(documents, context_from), self.WINDOW):
+        for window in windows(with_contexts(documents, context_from), self.WINDOW, itemgetter(0)):
             pairs: list[Pair] = []
             for document, other in window:
                 sides = self.source.encode(document.source), self.target.encode(document.target)

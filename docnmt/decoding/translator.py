@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -249,7 +250,7 @@ class Translator(Scorer):
             far = 0 if rule.remembers else max(0, len(previous) - rule.spec.previous)
             seen = tuple(previous[far:])
             pairs, skip = chain([continued(seen, *first, rule)], pairs), len(seen)
-        for window in windows(pairs, self.WINDOW):
+        for window in windows(pairs, self.WINDOW, itemgetter(0)):
             wanted = [_phrases(document, chosen.glossary) for document, _ in window]
             units = self._decode_documents(window, rule, chosen, wanted)
             for (document, _), sentences, each in zip(window, units, wanted, strict=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -24,6 +24,7 @@ from docnmt.document import NO_CONTEXT, Document, ParallelDocument, check_senten
 
 AnyDocument = Document | ParallelDocument
 D = TypeVar("D", Document, ParallelDocument)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -142,13 +143,13 @@ def continued(
     return Document(document.id, ("",) * len(previous) + document.sentences), before  # gaps are not decoded
 
 
-def windows(pairs: Iterator[tuple[D, AnyDocument]], size: int) -> Iterator[list[tuple[D, AnyDocument]]]:
-    """Groups of consecutive documents with at least `size` sentences together."""
-    window: list[tuple[D, AnyDocument]] = []
+def windows(items: Iterable[T], size: int, document: Callable[[T], Sized]) -> Iterator[list[T]]:
+    """Groups of consecutive items whose documents have at least `size` sentences together."""
+    window: list[T] = []
     sentences = 0
-    for pair in pairs:
-        window.append(pair)
-        sentences += len(pair[0])
+    for item in items:
+        window.append(item)
+        sentences += len(document(item))
         if sentences >= size:
             yield window
             window, sentences = [], 0
@@ -205,10 +206,8 @@ def within_budget(sizes: list[tuple[int, int]], budget: int, most: int | None = 
 # One thread per core, each with its own batch, is much faster than all cores on one batch: the products of a step are
 # too small to be shared. Threads suffice, and share the weights, because torch releases the GIL while it computes.
 
-B = TypeVar("B")
 
-
-def in_parallel(batches: Sequence[B], decode: Callable[[B], None]) -> None:
+def in_parallel(batches: Sequence[T], decode: Callable[[T], None]) -> None:
     """Decodes all batches, as many at a time as torch has threads; the largest should come first."""
     workers = min(torch.get_num_threads(), len(batches))
     with _one_thread_each():  # for a single batch, too: one sentence takes twice as long on two threads

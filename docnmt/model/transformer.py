@@ -100,16 +100,14 @@ class DecoderLayer(nn.Module):
         self.feed_forward = FeedForward(model.width, model.filter_width, model.activation)
         self.after_feed_forward = Residual(model.width, model.dropout, model.norm_epsilon)
 
-    def forward(self, t: Tensor, segments: Segments, memory: Memory) -> Tensor:
-        return self.finish(*self.attend(t, segments, memory))
-
-    def attend(self, t: Tensor, segments: Segments, memory: Memory) -> tuple[Tensor, Tensor]:
-        """The state before source attention and what that attention found."""
+    def forward(self, t: Tensor, segments: Segments, memory: Memory) -> tuple[Tensor, Tensor]:
+        """T^(n), and what source attention found"""
         e = self.after_attention(t, self.attention(t, segments))  # E^(n) = MultiHead(T^(n-1), T^(n-1), T^(n-1))
         if self.context is not None and memory.context is not None:
             # F^(n) = MultiHead(E^(n), C^(N_c), C^(N_c))
             e = self.context(e, segments, memory.context, memory.context_segments)
-        return e, self.source_attention(e, segments, memory.states, memory.segments)
+        attended = self.source_attention(e, segments, memory.states, memory.segments)
+        return self.finish(e, attended), attended
 
     def finish(self, e: Tensor, attended: Tensor) -> Tensor:
         g = self.after_source_attention(e, attended)  # G^(n) = MultiHead(F^(n), S^(N_s), S^(N_s))
@@ -199,8 +197,7 @@ class DocumentTransformer(TranslationModel):
     def decode(self, target_in: Packed, memory: Memory) -> Decoded:
         t = self.embed(self.target_embedding, target_in)  # T^(0) = Y
         for layer in self.decoder:
-            e, attended = layer.attend(t, target_in.segments, memory)
-            t = layer.finish(e, attended)
+            t, attended = layer(t, target_in.segments, memory)
         decoded = Decoded(t, attended)
         return decoded if memory.remembered is None else self.recall(decoded, target_in.segments, memory.remembered)
 

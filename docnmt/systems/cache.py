@@ -117,8 +117,7 @@ class CacheModel(TranslationModel):
         memory = self.encode(batch.source, batch.context)
         if memory.remembered is None:
             return super().loss(batch, smoothing)
-        segments = batch.target_in.segments
-        sentences = torch.arange(segments.count, device=batch.target_out.device).repeat_interleave(segments.lengths)
+        sentences = batch.target_in.segments.owners
         counts = torch.ones(len(sentences), device=sentences.device) if batch.counts is None else batch.counts
         decoded = self.decode(batch.target_in, memory)
         rows = (*self.beside(decoded, batch.target_in.tokens), batch.target_out, sentences, counts)
@@ -226,8 +225,7 @@ class Topics(nn.Module):
         here = torch.arange(source.segments.count, device=source.tokens.device)
         scores = self.log_prior.repeat(len(here), 1)  # [sentences, topics]
         for read, sentences in ((source, here), (history.source, history.owners)):
-            of_tokens = sentences.repeat_interleave(read.segments.lengths)
-            scores.index_add_(0, of_tokens, self.evidence[read.tokens])
+            scores.index_add_(0, sentences[read.segments.owners], self.evidence[read.tokens])
         return scores.argmax(1)
 
     def forward(self, source: Packed, history: History) -> Tensor:

@@ -42,11 +42,6 @@ class Past(NamedTuple):
     mask: Tensor | None  # [sentences before, 1, 1, longest]
     groups: Segments  # which of them belong to which sentence of the batch
 
-    @property
-    def owners(self) -> Tensor:
-        """The sentence of the batch that each of them belongs to, [sentences before]"""
-        return self.groups.index // self.groups.longest
-
     def of(self, sentences: Tensor) -> Past:
         """Only those of these sentences of the batch."""
         counts = self.groups.lengths
@@ -80,7 +75,7 @@ class HierarchicalAttention(nn.Module):
         return Past(*self.words.memory(states, segments), segments.attention_mask, Segments(counts))
 
     def forward(self, h: Tensor, segments: Segments, past: Past) -> Tensor:
-        pairs = Segments(segments.lengths[past.owners])  # a sentence's words once for each sentence before it
+        pairs = Segments(segments.lengths[past.groups.owners])  # a sentence's words once for each sentence before it
         s = self.attend_to_words(h, segments, past, pairs)
         m = self.attend_to_sentences(h, segments, s, past.groups, pairs)
         d = self.dropout.add(m, self.feed_forward(self.before_feed_forward(m)))
@@ -89,7 +84,7 @@ class HierarchicalAttention(nn.Module):
     def attend_to_words(self, h: Tensor, segments: Segments, past: Past, pairs: Segments) -> Tensor:
         """s^j = MultiHead(q_w, h^j, h^j), [pairs, width]"""
         q_w = segments.pad(self.words.query(self.before_words(h)))  # [sentences, longest, width]
-        query = split_heads(q_w.index_select(0, past.owners), self.words.heads)
+        query = split_heads(q_w.index_select(0, past.groups.owners), self.words.heads)
         heads = F.scaled_dot_product_attention(query, past.key, past.value, attn_mask=past.mask)
         return self.after_words(self.words.output(pairs.unpad(join_heads(heads))))
 
@@ -104,7 +99,7 @@ class HierarchicalAttention(nn.Module):
         key, value = by_word.chunk(2, dim=-1)  # 2 x [words, most, width]
         q_s = self.sentences.query(self.before_sentences(h))[:, None]  # [words, 1, width]
         query, key, value = (split_heads(part, self.sentences.heads) for part in (q_s, key, value))
-        mask = None if groups.dense else groups.mask[segments.index // longest][:, None, None]  # [words, 1, 1, most]
+        mask = None if groups.dense else groups.mask[segments.owners][:, None, None]  # [words, 1, 1, most]
         heads = F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
         return self.sentences.output(join_heads(heads)[:, 0])
 
