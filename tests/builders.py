@@ -223,7 +223,7 @@ def loaded_model() -> LoadedModel:
         ids = source.encode(document.source)
         return make_batch(
             [[*sentence, source.eos] for sentence in ids],
-            [rule.of(ids, i) for i in range(len(ids))],
+            [rule.context(rule.around(ids, i)) for i in range(len(ids))],
             target.encode(document.target),
             target.bos,
             target.eos,

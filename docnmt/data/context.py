@@ -117,10 +117,6 @@ class ContextRule:
             [translations[i] for i in before] if shown else (),
         )
 
-    def of(self, sentences: Sequence[Ids], position: int, translations: Sequence[Ids] = ()) -> Context | None:
-        """The context of one sentence of a document."""
-        return self.context(self.around(sentences, position, translations))
-
 
 @dataclass(frozen=True)
 class HistoryRule(ContextRule):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from docnmt.base.errors import DocnmtError
 from docnmt.data.batches import Examples, Position, Stream, cut_into_batches, epoch_batches, in_order
-from docnmt.data.context import ContextRule, HistoryRule
+from docnmt.data.context import Context, ContextRule, HistoryRule
 from docnmt.data.packing import make_batch, pack
 from docnmt.document import ContextSpec, ParallelDocument
 from tests.builders import BOS, EOS, make_store, parallel_documents, subwords
@@ -56,12 +56,16 @@ def test_join_trims_at_the_far_ends():
     assert rule(max_tokens=1).join([[5, 6, 7]], [[8]]) == [EOS]
 
 
-def test_of_takes_the_neighbours_and_not_the_sentence():
+def test_a_context_is_the_neighbours_and_not_the_sentence():
     document = [[10], [11, 12], [13], [14]]
-    assert [rule().of(document, i) for i in range(4)] == [[BOS], [10, EOS], [10, 11, 12, EOS], [11, 12, 13, EOS]]
-    assert rule(1, 1).of(document, 1) == [10, 13, EOS]
-    assert rule(0, 2).of(document, 3) == [BOS]
-    assert rule(0, 0).of(document, 2) == [BOS]
+
+    def seen(position: int, *spec: int) -> Context | None:
+        return rule(*spec).context(rule(*spec).around(document, position))
+
+    assert [seen(i) for i in range(4)] == [[BOS], [10, EOS], [10, 11, 12, EOS], [11, 12, 13, EOS]]
+    assert seen(1, 1, 1) == [10, 13, EOS]
+    assert seen(3, 0, 2) == [BOS]
+    assert seen(2, 0, 0) == [BOS]
 
 
 @given(

@@ -130,7 +130,7 @@ def by_hand(translator, document: Document, others: Document, spec: ContextSpec 
     rule = None if spec is None else translator.card.rule(translator.source, spec)
     found = []
     for i, sentence in enumerate(ids):
-        context = None if rule is None else pack([rule.of(around, i)])
+        context = None if rule is None else pack([rule.context(rule.around(around, i))])
         source = pack([[*sentence, translator.source.eos]])
         ((best,),) = beam_search(
             translator.model, source, context, bos=translator.target.bos, eos=translator.target.eos
@@ -262,7 +262,7 @@ def score_by_hand(translator, document: ParallelDocument, spec: ContextSpec | No
     totals = []
     for i, target in enumerate(translator.target.encode(document.target)):
         source = [[*ids[i], translator.source.eos]]
-        contexts = None if rule is None else [rule.of(ids, i)]
+        contexts = None if rule is None else [rule.context(rule.around(ids, i))]
         batch = make_batch(source, contexts, [target], translator.target.bos, translator.target.eos)
         with torch.no_grad():
             totals.append(-translator.model.loss(batch)[0].item())

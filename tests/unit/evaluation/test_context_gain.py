@@ -368,7 +368,7 @@ def test_weights_on_the_page_are_those_of_the_words(translator, documents, gain)
     source, target, rule = translator.source, translator.target, translator.card.rule(translator.source)
     ids = source.encode(documents[2].source)
     wanted = target.encode([documents[2].target[1]])
-    batch = make_batch([[*ids[1], source.eos]], [rule.of(ids, 1)], wanted, target.bos, target.eos)
+    batch = make_batch([[*ids[1], source.eos]], [rule.context(rule.around(ids, 1))], wanted, target.bos, target.eos)
     with traced(translator.model) as trace, torch.no_grad():
         translator.model(batch)
     pieces = source.pieces(ids[0])

@@ -116,7 +116,7 @@ def test_gates_by_layer_are_the_mean_over_sentences_with_a_context():
         for position in range(1, len(ids)):
             batch = make_batch(
                 [[*ids[position], translator.source.eos]],
-                [rule.of(ids, position)],
+                [rule.context(rule.around(ids, position))],
                 translator.target.encode([document.target[position]]),
                 translator.target.bos,
                 translator.target.eos,

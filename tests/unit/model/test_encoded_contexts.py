@@ -153,7 +153,9 @@ def test_what_words_looked_at_is_told_by_sentence_and_end_marks_together():
     ids, wanted = translator.source.encode(sources), translator.target.encode(documents[0].target)
     rule = translator.card.rule(translator.source)
     for position in range(4):
-        batch = make_batch([[*ids[position], rule.eos]], [rule.of(ids, position)], [wanted[position]], BOS, EOS)
+        batch = make_batch(
+            [[*ids[position], rule.eos]], [rule.context(rule.around(ids, position))], [wanted[position]], BOS, EOS
+        )
         pieces = [*translator.target.pieces(wanted[position]), "</s>"]
         with traced(translator.model) as trace:
             found = attention_by_word(translator, sources, position, pieces, batch, trace)
