@@ -6,8 +6,9 @@ set) is an iterable of documents, and contexts are derived from them here, never
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass
+from typing import TypeVar
 
 from docnmt.base.errors import DocnmtError
 
@@ -15,6 +16,8 @@ from docnmt.base.errors import DocnmtError
 # It is not a training pair and is never translated or scored. Contexts count it as a position but
 # see nothing there, so that the sentences before and after it are never taken for neighbours.
 GAP = ""
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +75,20 @@ def _sentences(document: Document | ParallelDocument, side: str) -> None:
         given = tuple(given)
         object.__setattr__(document, side, given)
     check_sentences(given, f"document {document.id}: {side}")
+
+
+def windows(items: Iterable[T], size: int, length: Callable[[T], int]) -> Iterator[list[T]]:
+    """Groups of consecutive items (documents, or something with one) that have at least `size` sentences together."""
+    window: list[T] = []
+    sentences = 0
+    for item in items:
+        window.append(item)
+        sentences += length(item)
+        if sentences >= size:
+            yield window
+            window, sentences = [], 0
+    if window:
+        yield window
 
 
 def check_sentences(sentences: Sequence[str], name: str) -> None:

@@ -11,12 +11,11 @@ A gap is a sentence without tokens on either side; store.json counts gaps if the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from itertools import chain, product
 from pathlib import Path
-from types import TracebackType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +24,7 @@ from docnmt.base.errors import DocnmtError
 from docnmt.base.files import check_card, folder_atomically, read_json, write_card
 from docnmt.data.context import Ints
 from docnmt.data.subwords import Subwords
-from docnmt.document import ParallelDocument
+from docnmt.document import ParallelDocument, windows
 
 SIDES = ("source", "target")
 
@@ -76,83 +75,50 @@ class TokenStore:
         return (self.folder / "documents.ids").read_bytes().decode().split("\n")[:-1]
 
 
-class StoreWriter:
-    """Appends documents; its memory does not grow with the corpus.
-
-    One block of sentences is encoded and written in a thread while the caller reads the next
-    (SentencePiece releases Python's lock), so at most two blocks are in memory.
-    """
-
-    BLOCK = 8192  # sentences encoded together
-
-    def __init__(self, folder: Path, source: Subwords, target: Subwords, threads: int):
-        self.folder, self.threads = folder, threads
-        self.subwords = {"source": source, "target": target}
-        self.token_type = np.dtype(np.uint16 if max(len(source), len(target)) <= 1 << 16 else np.int32)
-        self.open = ExitStack()
-        names = [f"{side}.{kind}" for side, kind in product(SIDES, ("tokens", "ends"))]
-        self.files = {
-            name: self.open.enter_context((folder / name).open("wb"))
-            for name in (*names, "documents.ends", "documents.ids")
-        }
-        # Entered last, so left first: the files are closed once no block is being written.
-        self.worker = self.open.enter_context(ThreadPoolExecutor(max_workers=1))
-        self.waiting: dict[str, list[str]] = {side: [] for side in SIDES}
-        self.encoding: Future[None] | None = None
-        self.counts = {"source_tokens": 0, "target_tokens": 0, "sentences": 0, "documents": 0}
-        self.gaps = 0
-
-    def __enter__(self) -> StoreWriter:
-        return self
-
-    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        with self.open:
-            if kind is None:
-                self._hand_over()
-                self._wait()
-
-    def add(self, document: ParallelDocument) -> None:
-        self.waiting["source"] += document.source
-        self.waiting["target"] += document.target
-        self.counts["sentences"] += len(document)
-        self.gaps += len(document) - len(document.filled)
-        self.counts["documents"] += 1
-        self.files["documents.ends"].write(np.int64(self.counts["sentences"]).tobytes())
-        self.files["documents.ids"].write(document.id.replace("\n", " ").encode() + b"\n")
-        if len(self.waiting["source"]) >= self.BLOCK:
-            self._hand_over()
-
-    def _hand_over(self) -> None:
-        self._wait()
-        self.encoding = self.worker.submit(self._encode, self.waiting)
-        self.waiting = {side: [] for side in SIDES}
-
-    def _wait(self) -> None:
-        """Waits until the last block is written; its errors are raised here."""
-        if self.encoding is not None:
-            self.encoding.result()
-
-    def _encode(self, block: dict[str, list[str]]) -> None:
-        for side in SIDES:
-            encoded = self.subwords[side].encode(block[side], self.threads)
-            lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
-            total = int(lengths.sum())
-            tokens = np.fromiter(chain.from_iterable(encoded), self.token_type, total)
-            ends = lengths.cumsum() + self.counts[f"{side}_tokens"]
-            self.files[f"{side}.tokens"].write(tokens.tobytes())
-            self.files[f"{side}.ends"].write(ends.tobytes())
-            self.counts[f"{side}_tokens"] += total
+BLOCK = 8192  # sentences encoded together
 
 
 def write_store(
     folder: Path, documents: Iterable[ParallelDocument], source: Subwords, target: Subwords, threads: int, key: str
 ) -> TokenStore:
+    """Memory does not grow with the corpus: one block of sentences is encoded and written in a thread while the next is
+    read (SentencePiece releases Python's lock), so at most two are in memory."""
+    token_type = np.dtype(np.uint16 if max(len(source), len(target)) <= 1 << 16 else np.int32)
+    counts = {"source_tokens": 0, "target_tokens": 0, "sentences": 0, "documents": 0}
+    gaps = 0
     with folder_atomically(folder) as temporary:
-        with StoreWriter(temporary, source, target, threads) as writer:
-            for document in documents:
-                writer.add(document)
-        card = {**writer.counts, "token_type": writer.token_type.name, "key": key}
-        write_card(temporary / "store.json", card | ({"gaps": writer.gaps} if writer.gaps else {}))
+        with ExitStack() as opened:
+            names = [f"{side}.{kind}" for side, kind in product(SIDES, ("tokens", "ends"))]
+            files = {
+                name: opened.enter_context((temporary / name).open("wb"))
+                for name in (*names, "documents.ends", "documents.ids")
+            }
+
+            def write(block: Sequence[ParallelDocument]) -> None:
+                for side, subwords in zip(SIDES, (source, target), strict=True):
+                    encoded = subwords.encode([text for each in block for text in getattr(each, side)], threads)
+                    lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
+                    total = int(lengths.sum())
+                    tokens = np.fromiter(chain.from_iterable(encoded), token_type, total)
+                    files[f"{side}.tokens"].write(tokens.tobytes())
+                    files[f"{side}.ends"].write((lengths.cumsum() + counts[f"{side}_tokens"]).tobytes())
+                    counts[f"{side}_tokens"] += total
+
+            # Entered last, so left first: the files are closed once no block is being written.
+            worker = opened.enter_context(ThreadPoolExecutor(max_workers=1))
+            writing = worker.submit(write, [])
+            for block in windows(documents, BLOCK, len):
+                for document in block:
+                    counts["sentences"] += len(document)
+                    gaps += len(document) - len(document.filled)
+                    counts["documents"] += 1
+                    files["documents.ends"].write(np.int64(counts["sentences"]).tobytes())
+                    files["documents.ids"].write(document.id.replace("\n", " ").encode() + b"\n")
+                writing.result()  # raises its errors
+                writing = worker.submit(write, block)
+            writing.result()
+        card = {**counts, "token_type": token_type.name, "key": key}
+        write_card(temporary / "store.json", card | ({"gaps": gaps} if gaps else {}))
     return TokenStore(folder)
 
 

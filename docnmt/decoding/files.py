@@ -11,7 +11,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from operator import attrgetter
 from pathlib import Path
 from typing import IO, Any, Protocol
 
@@ -22,8 +21,7 @@ from docnmt.corpus.read import detect_source_format, read_source
 from docnmt.decoding.excerpts import Excerpt, translate_best
 from docnmt.decoding.terms import Glossary
 from docnmt.decoding.translator import Options, TranslatedDocument, Translator
-from docnmt.decoding.units import windows
-from docnmt.document import ContextSpec, Document
+from docnmt.document import ContextSpec, Document, windows
 from docnmt.documents.encodings import TextEncoding
 from docnmt.documents.segment import Mark, is_document, kind_of
 from docnmt.documents.translate import FileSentences, Translated, read_bytes
@@ -211,7 +209,9 @@ class CorpusWork:
 
     def blocks(self) -> Iterator[CorpusBlock]:
         previous = self.previous
-        for documents in windows(placed_documents(self.path, self.kind), self.size, attrgetter("document")):
+        for documents in windows(
+            placed_documents(self.path, self.kind), self.size, lambda placed: len(placed.document)
+        ):
             yield CorpusBlock(documents, previous)
             previous = ()
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -17,8 +16,8 @@ from torch import Tensor
 from docnmt.base.errors import DocnmtError
 from docnmt.data.context import ContextRule, Ids, Neighbours
 from docnmt.data.packing import Batch, make_batch, own_parts
-from docnmt.decoding.units import SENTENCE_RULE, AnyDocument, Pair, source_of, windows, with_contexts, within_budget
-from docnmt.document import NO_CONTEXT, ContextSpec, Document, ParallelDocument, context_positions
+from docnmt.decoding.units import SENTENCE_RULE, AnyDocument, Pair, source_of, with_contexts, within_budget
+from docnmt.document import NO_CONTEXT, ContextSpec, Document, ParallelDocument, context_positions, windows
 from docnmt.model_folder import LoadedModel
 from docnmt.text.scripts import in_word, unspaced
 
@@ -76,7 +75,7 @@ class Scorer:
         parallel, too.
         """
         rule = self.rule(context)
-        for window in windows(with_contexts(documents, context_from), self.WINDOW, itemgetter(0)):
+        for window in windows(with_contexts(documents, context_from), self.WINDOW, lambda pair: len(pair[0])):
             pairs: list[Pair] = []
             for document, other in window:
                 sides = self.source.encode(document.source), self.target.encode(document.target)

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import chain
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +30,9 @@ from docnmt.decoding.units import (
     continued,
     in_parallel,
     source_of,
-    windows,
     with_contexts,
 )
-from docnmt.document import ContextSpec, Document
+from docnmt.document import ContextSpec, Document, windows
 from docnmt.engine import Engine, EngineState
 from docnmt.engine.layers import has_int8
 from docnmt.engine.native import MISSING, accelerator
@@ -250,7 +248,7 @@ class Translator(Scorer):
             far = 0 if rule.remembers else max(0, len(previous) - rule.spec.previous)
             seen = tuple(previous[far:])
             pairs, skip = chain([continued(seen, *first, rule)], pairs), len(seen)
-        for window in windows(pairs, self.WINDOW, itemgetter(0)):
+        for window in windows(pairs, self.WINDOW, lambda pair: len(pair[0])):
             wanted = [_phrases(document, chosen.glossary) for document, _ in window]
             units = self._decode_documents(window, rule, chosen, wanted)
             for (document, _), sentences, each in zip(window, units, wanted, strict=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -141,20 +141,6 @@ def continued(
     if rule.remembers and other is document:  # it needs its own translations of the sentences before
         return before, before
     return Document(document.id, ("",) * len(previous) + document.sentences), before  # gaps are not decoded
-
-
-def windows(items: Iterable[T], size: int, document: Callable[[T], Sized]) -> Iterator[list[T]]:
-    """Groups of consecutive items whose documents have at least `size` sentences together."""
-    window: list[T] = []
-    sentences = 0
-    for item in items:
-        window.append(item)
-        sentences += len(document(item))
-        if sentences >= size:
-            yield window
-            window, sentences = [], 0
-    if window:
-        yield window
 
 
 def split_long(ids: list[int], limit: int, subwords: Subwords) -> list[list[int]]:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from docnmt.base.errors import DocnmtError
-from docnmt.data.store import StoreWriter, TokenStore, open_store, sentences_of, write_store
+from docnmt.data.store import TokenStore, open_store, sentences_of, write_store
 from docnmt.document import ParallelDocument
 from tests.builders import make_store, parallel_documents, subwords
 
@@ -51,7 +51,7 @@ def test_text_never_seen_is_not_lost(tmp_path):
 def test_blocks_do_not_show(tmp_path, monkeypatch):
     documents = parallel_documents([3, 1, 4, 2])
     whole = make_store(tmp_path / "whole", documents)
-    monkeypatch.setattr(StoreWriter, "BLOCK", 2)
+    monkeypatch.setattr("docnmt.data.store.BLOCK", 2)
     blocks = make_store(tmp_path / "blocks", documents)
     for name in (*FILES, "documents.ids"):
         assert (blocks.folder / name).read_bytes() == (whole.folder / name).read_bytes()
