@@ -43,30 +43,26 @@ def _fast() -> Accelerator | None:
     return found if found is not None and found.has_products else None
 
 
-class QuantizedRows:
-    """A matrix as int8, each row with its own scale: its largest element becomes 127, or less if
-    the accelerator's sums would overflow."""
+class Rows:
+    """A matrix as products take it, whole or some of its rows: in float32, or in int8, where each row
+    has its own scale: its largest element becomes 127, or less if the accelerator's sums would
+    overflow. Without an int8 product for it, it has the rounded numbers in float32."""
 
-    def __init__(self, weight: Tensor):
-        self.values, self.scales = quantize(weight.contiguous())  # int8 [rows, columns], [rows]
-        self.fast = _fast() if weight.shape[1] % DEPTH == 0 else None
-        if self.fast is not None:
-            self.values, self.scales = self.fast.in_16_bits(self.values, self.scales)
+    def __init__(self, weight: Tensor, int8: bool):
+        self.values, self.fast = weight, _fast()
+        self.scales: Tensor | None = None
+        if int8:
+            values, scales = quantize(weight.contiguous())  # int8 [rows, columns], [rows]
+            if self.fast is not None and weight.shape[1] % DEPTH == 0:
+                self.values, self.scales = self.fast.in_16_bits(values, scales)
+            else:
+                self.values = dequantize(values, scales)
 
     def matrix(self, bias: Tensor | None, activation: str = "", chosen: Tensor | None = None) -> Matrix:
-        """x -> x weight^T + bias, for all rows or those chosen; the bias has the same number."""
+        """x -> activation(x weight^T + bias), for all rows or those chosen; the bias has the same number."""
         if self.fast is not None:
             return FastMatrix(self.fast, self.fast.pack(self.values, self.scales, bias, chosen), activation)
-        rows = slice(None) if chosen is None else chosen
-        return float_matrix(dequantize(self.values[rows], self.scales[rows]), bias, activation)
-
-
-def float_matrix(weight: Tensor, bias: Tensor | None, activation: str = "", chosen: Tensor | None = None) -> Matrix:
-    """As QuantizedRows.matrix, in float32."""
-    fast = _fast()
-    if fast is not None:
-        return FastMatrix(fast, fast.pack(weight, None, bias, chosen), activation)
-    return TorchMatrix(weight if chosen is None else weight[chosen], bias, activation)
+        return TorchMatrix(self.values if chosen is None else self.values[chosen], bias, activation)
 
 
 class TorchMatrix:
@@ -94,7 +90,7 @@ class FastMatrix:
 
 def pack(weight: Tensor, bias: Tensor | None, int8: bool, activation: str = "") -> Matrix:
     """x -> activation(x weight^T + bias)"""
-    return QuantizedRows(weight).matrix(bias, activation) if int8 else float_matrix(weight, bias, activation)
+    return Rows(weight, int8).matrix(bias, activation)
 
 
 def pack_linear(layer: nn.Linear, int8: bool, activation: str = "") -> Matrix:
@@ -105,14 +101,12 @@ class Softmax:
     """W_o, whole or some of its rows: those of a shortlist."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None, int8: bool):
-        self.rows, self.bias = QuantizedRows(weight) if int8 else weight, bias
+        self.rows, self.bias = Rows(weight, int8), bias
         self.whole = self.over(None)
 
     def over(self, words: Tensor | None) -> Matrix:
         bias = self.bias if self.bias is None or words is None else self.bias[words]
-        if isinstance(self.rows, QuantizedRows):
-            return self.rows.matrix(bias, chosen=words)
-        return float_matrix(self.rows, bias, chosen=words)
+        return self.rows.matrix(bias, chosen=words)
 
     def listed(self, words: Sequence[Tensor]) -> Listed:
         """Over the words of each sentence's shortlist, in their order."""

@@ -20,8 +20,8 @@ from docnmt.decoding.units import in_parallel
 from docnmt.document import Document
 from docnmt.engine import Engine, EngineState
 from docnmt.engine.kv_cache import ROOM, STEPS
-from docnmt.engine.layers import QuantizedRows, has_int8
-from docnmt.engine.native import accelerator, dequantize
+from docnmt.engine.layers import Rows, has_int8
+from docnmt.engine.native import accelerator, dequantize, quantize
 from docnmt.model.transformer import DecoderState
 from tests.builders import (
     BOS,
@@ -154,7 +154,7 @@ def test_the_accelerator_is_used_where_heads_allow_it():
 def test_an_int8_product_is_off_by_the_rounding_of_its_input_alone():
     generator = torch.Generator().manual_seed(1)
     weight, x = torch.randn(48, 64, generator=generator), torch.randn(32, 64, generator=generator)
-    rows, bias = QuantizedRows(weight), torch.randn(48, generator=generator)
+    rows, bias = Rows(weight, int8=True), torch.randn(48, generator=generator)
     exact = x @ dequantize(rows.values, rows.scales).T + bias
     step = (x.max() - x.min()) / 127  # of an input with seven bits
     bound = 0.5 * step * dequantize(rows.values, rows.scales).abs().sum(dim=1) + 1e-4
@@ -167,14 +167,13 @@ def test_without_the_accelerator_the_rounded_weights_are_multiplied_in_float32(m
     assert not has_int8()
     generator = torch.Generator().manual_seed(1)
     weight, x = torch.randn(48, 64, generator=generator), torch.randn(32, 64, generator=generator)
-    rows = QuantizedRows(weight)
-    assert torch.equal(rows.matrix(None)(x), x @ dequantize(rows.values, rows.scales).T)
+    assert torch.equal(Rows(weight, int8=True).matrix(None)(x), x @ dequantize(*quantize(weight)).T)
 
 
 @needs_compiled
 def test_large_products_do_not_overflow():
     weight = torch.full((8, 512), 3.0)
-    assert QuantizedRows(weight).matrix(None)(torch.full((4, 512), 5.0)) == pytest.approx(7680, rel=0.01)
+    assert Rows(weight, int8=True).matrix(None)(torch.full((4, 512), 5.0)) == pytest.approx(7680, rel=0.01)
 
 
 @needs_compiled

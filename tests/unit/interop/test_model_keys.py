@@ -15,7 +15,7 @@ from docnmt.data.packing import pack
 from docnmt.data.subwords import NamedSubwords, Vocabulary
 from docnmt.decoding.beam import MarianRule, beam_search
 from docnmt.engine import Engine, EngineState
-from docnmt.engine.layers import QuantizedRows, has_int8
+from docnmt.engine.layers import Rows, has_int8
 from docnmt.engine.native import accelerator
 from docnmt.model.base import smoothed_cross_entropy
 from docnmt.model.layers import FeedForward, Residual, sinusoids
@@ -170,7 +170,7 @@ def test_the_compiled_decoder_computes_what_its_layers_compute(activation):
 def test_an_int8_product_with_an_activation(activation):
     torch.manual_seed(0)
     weight, bias, x = torch.randn(40, 24), torch.randn(40), 3 * torch.randn(6, 24)
-    rows = QuantizedRows(weight)
+    rows = Rows(weight, int8=True)
     expected = {"relu": F.relu, "swish": F.silu, "gelu": F.gelu}
     torch.testing.assert_close(
         rows.matrix(bias, activation)(x), expected[activation](rows.matrix(bias)(x)), atol=1e-5, rtol=1e-5
