@@ -104,7 +104,7 @@ def test_contexts_are_those_of_each_document_alone(stores, context):
     expected = []
     for document in documents:
         ids = subwords("source").encode(document.source)
-        expected += [context.of(ids, i) for i in range(len(ids))]
+        expected += [context.context(context.around(ids, i)) for i in range(len(ids))]
     assert [examples.batch([i]).context.tokens.tolist() for i in range(len(examples))] == expected
 
 
