@@ -31,29 +31,31 @@ def choice(*choices: str) -> Check:
     return lambda name, value: one_of(name, value, choices)
 
 
-def must(hold: Callable[[float], bool], wrong: str, remedy: str) -> Check:
+def at_least(least: int) -> Check:
     def check(name: str, value: float) -> None:
-        if not hold(value):
-            raise DocnmtError(f"{name}: {value} is {wrong}\n  {remedy}")
+        if not least <= value < math.inf:  # refuses NaN, too
+            wrong = "too small" if value < least else "not finite"
+            raise DocnmtError(f"{name}: {value} is {wrong}\n  Use {least} or more.")
 
     return check
 
 
-def at_least(least: int) -> Check:
-    return must(lambda x: not x < least, "too small", f"Use {least} or more.")
+def share(name: str, value: float) -> None:
+    if not 0 <= value < 1:
+        raise DocnmtError(f"{name}: {value} is out of range\n  Use a number from 0 to below 1.")
 
 
-def at_most(most: int) -> Check:
-    return must(lambda x: not x > most, "too large", f"Use {most} or less.")
+def inside(name: str, value: float) -> None:
+    if not 0 < value < 1:
+        raise DocnmtError(f"{name}: {value} is not between 0 and 1\n  Use a fraction such as 0.5.")
 
 
 Natural = Annotated[int, at_least(0)]
 Positive = Annotated[int, at_least(1)]
-Weight = Annotated[float, at_least(0), must(math.isfinite, "not finite", "Use 0 or more.")]
-Share = Annotated[float, must(lambda x: 0 <= x < 1, "out of range", "Use a number from 0 to below 1.")]
-# Below 0 there is none: another key's value is taken.
-ShareOrNone = Annotated[float, must(lambda x: x < 1, "out of range", "Use a number from 0 to below 1.")]
-Inside = Annotated[float, must(lambda x: 0 < x < 1, "not between 0 and 1", "Use a fraction such as 0.5.")]
+Weight = Annotated[float, at_least(0)]
+Share = Annotated[float, share]
+ShareOrNone = Annotated[float, lambda name, value: share(name, max(value, 0.0))]  # below 0: as another key says
+Inside = Annotated[float, inside]
 
 
 class Section:
@@ -98,14 +100,17 @@ class SubwordConfig(Section):
     counts: Annotated[str, choice("pieces", "merges")] = "pieces"
     shared: bool = False  # one model for both languages
     sample: int = 1_000_000  # train on at most this many lines, drawn at random
-    # Share of characters with a piece of their own; the rest are spelt in bytes. The bounds are SentencePiece's own.
-    character_coverage: Annotated[
-        float, must(lambda x: 0.98 <= x <= 1, "out of range", "Use a number from 0.98 to 1.")
-    ] = 0.9995
+    character_coverage: float = 0.9995  # share of characters with a piece of their own; the rest are spelt in bytes
     lowercase: bool = False  # both languages are lower-cased, also the text to translate
     tokenized: bool = False  # the corpora have spaces between words and punctuation: pieces end at spaces only
     source_model: str = ""  # an existing SentencePiece model instead of training one
     target_model: str = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0.98 <= self.character_coverage <= 1:  # SentencePiece's own bounds
+            wrong = f"subwords.character_coverage: {self.character_coverage} is out of range"
+            raise DocnmtError(f"{wrong}\n  Use a number from 0.98 to 1.")
 
 
 @dataclass(frozen=True)
@@ -252,10 +257,16 @@ class EvaluationConfig:
 @dataclass(frozen=True)
 class DecodingConfig(Section):
     section = "decoding"
-    # Limits far beyond what anybody uses: the room for all hypotheses, and an exponent of lengths, which overflows.
-    beam: Annotated[Positive, at_most(1000)] = 4  # hypotheses per sentence
-    length_penalty: Annotated[Weight, at_most(10)] = 0.6  # alpha of Wu et al. (2016)
+    beam: Positive = 4  # hypotheses per sentence
+    length_penalty: Weight = 0.6  # alpha of Wu et al. (2016)
     batch_tokens: Positive = 4_000  # per batch: source and context, with padding
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        # Far beyond what anybody uses: the room for all hypotheses, and an exponent of lengths, which overflows.
+        for name, value, most in (("beam", self.beam, 1000), ("length_penalty", self.length_penalty, 10)):
+            if value > most:
+                raise DocnmtError(f"decoding.{name}: {value} is too large\n  Use {most} or less.")
 
 
 @dataclass(frozen=True)
