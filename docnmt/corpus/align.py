@@ -23,6 +23,7 @@ from docnmt.corpus.align_scores import (
     Shape,
     Translations,
     WordTable,
+    bags,
     best_beads,
     cognate_key,
     cognates,
@@ -84,20 +85,17 @@ def _shared_words(source: list[Chapter], target: list[Chapter]) -> Matrix:
     """For each pair of chapters: how many more words that begin alike they share than either with other chapters.
     Rare words count more."""
     keys = [[_keys(chapter) for chapter in side] for side in (source, target)]
-    often = Counter(key for side in keys for words in side for key in words)
-    places = {key: place for place, key in enumerate(often)}
+    often = Counter(key for side in keys for known in side for key in known)
     weights = np.array([math.log((len(source) + len(target)) / count) for count in often.values()])
-    bags = [np.zeros((len(side), len(places))) for side in keys]
-    for side, words in zip(bags, keys, strict=True):
-        for number, known in enumerate(words):
-            side[number, [places[key] for key in known]] = 1
-    shared = (bags[0] * weights) @ bags[1].T
+    ours, theirs = (bags(side, often) for side in keys)
+    shared = (ours * weights) @ theirs.T
     usual = (shared.mean(axis=0, keepdims=True) + shared.mean(axis=1, keepdims=True)) / 2
     return np.asarray(shared - usual)
 
 
-def _keys(chapter: Chapter) -> set[str]:
-    return {key for text in chapter for word in words_of(text) if (key := cognate_key(word))}
+def _keys(chapter: Chapter) -> dict[str, None]:
+    """Each once, in order: that of a set, and with it the last digits of sums, is another in every process."""
+    return dict.fromkeys(key for text in chapter for word in words_of(text) if (key := cognate_key(word)))
 
 
 def _lengths(chapters: list[Chapter]) -> Matrix:

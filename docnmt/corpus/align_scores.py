@@ -6,7 +6,7 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -111,7 +111,7 @@ class ChapterScores:
         self._ratio = ratio
         words = [[words_of(text) for text in side] for side in (source, target)]
         self._vocabularies = [_vocabulary(side) for side in words]
-        self._bags = [_bags(side, known) for side, known in zip(words, self._vocabularies, strict=True)]
+        self._bags = [bags(side, known) for side, known in zip(words, self._vocabularies, strict=True)]
         total = frequencies.total()
         self._usual = np.array([frequencies[word] / total for word in self._vocabularies[1]])
 
@@ -151,18 +151,17 @@ def fold(sentences: NDArray[np.int64], folds: int) -> NDArray[np.int64]:
 
 
 def _vocabulary(sentences: Sequence[Sequence[str]]) -> list[str]:
-    often = Counter(word for words in sentences for word in set(words))
+    often = Counter(word for words in sentences for word in dict.fromkeys(words))  # a set's order is never the same
     return [word for word, _ in often.most_common(_LONGEST)]
 
 
-def _bags(sentences: Sequence[Sequence[str]], vocabulary: Sequence[str]) -> Matrix:
+def bags(texts: Sequence[Iterable[str]], vocabulary: Collection[str]) -> Matrix:
+    """[texts, vocabulary], 1 where a text has a word."""
     places = {word: place for place, word in enumerate(vocabulary)}
-    bags = np.zeros((len(sentences), len(vocabulary)))
-    for number, words in enumerate(sentences):
-        for word in set(words):
-            if word in places:
-                bags[number, places[word]] = 1
-    return bags
+    found = np.zeros((len(texts), len(places)))
+    for number, words in enumerate(texts):
+        found[number, [places[word] for word in words if word in places]] = 1
+    return found
 
 
 def sums(rows: Matrix, count: int) -> Matrix:

@@ -6,6 +6,8 @@ import itertools
 import json
 import os
 import random
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -129,6 +131,26 @@ def test_what_is_no_translation_is_refused(how):
             random.Random(1).shuffle(chapter)
     with pytest.raises(DocnmtError, match="0 of 8 chapters align"):
         good_chapters(align_books(source, target, QUIET), ("a", "b"))
+
+
+def test_figures_are_the_same_in_every_process():
+    """Hashes of strings differ from process to process, and with them the order of sets: it must not reach the sums."""
+    script = (
+        "from docnmt.corpus.align import align_books\n"
+        "from tests.unit.corpus.test_align import QUIET, book, sides\n"
+        "print([(chapter.beads, chapter.fits) for chapter in align_books(*sides(book(3, seed=3)), QUIET)])"
+    )
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", script],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            cwd=Path(__file__).parents[3],
+            stdout=subprocess.PIPE,
+            check=True,
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(said) == 1
 
 
 def test_chapters_begin_at_headings():
