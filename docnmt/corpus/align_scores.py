@@ -197,6 +197,8 @@ class WordTable:
             share = weights / np.bincount(token, weights, len(sizes))[token]
             counts = np.bincount(which, share, len(self._keys))
             self._values = counts / np.bincount(owner, counts, len(self._sources))[owner]
+        # Where in them the keys of each source word begin; the last is where all of them end.
+        self._starts = np.searchsorted(owner, np.arange(len(self._sources) + 1))
 
     def _links(self, source: Words, target: Words) -> tuple[list[int], list[int], list[int]]:
         known = [self._sources.setdefault(word, len(self._sources)) for word in dict.fromkeys((NOTHING, *source))]
@@ -205,28 +207,17 @@ class WordTable:
 
     def matrix(self, source: Words, target: Words) -> Matrix:
         """[NOTHING and the source words; target words], 0 if two were never seen together."""
-        rows = np.array([0, *(self._sources.get(word, -1) for word in source)], dtype=np.int64)
-        columns = np.array([self._targets.get(word, -1) for word in target], dtype=np.int64)
-        if not len(self._keys):
-            return np.zeros((len(rows), len(columns)))
-        if len(rows) * len(columns) > len(self._keys):
-            return self._scattered(rows, columns)
-        keys = rows[:, None] * self._width + columns[None, :]
-        places = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
-        seen = (self._keys[places] == keys) & (rows[:, None] >= 0) & (columns[None, :] >= 0)
-        return np.where(seen, self._values[places], 0.0)
-
-    def _scattered(self, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> Matrix:
-        """The same for many distinct words: scatters all known probabilities instead of looking up every pair."""
-        places = [np.full(size + 1, -1) for size in (len(self._sources), self._width)]
-        for side, words in zip(places, (rows, columns), strict=True):
-            side[words] = np.arange(len(words))
-            side[-1] = -1  # words that were never seen
-        row, column = places[0][self._keys // self._width], places[1][self._keys % self._width]
-        known = (row >= 0) & (column >= 0)
-        matrix = np.zeros((len(rows), len(columns)))
-        matrix[row[known], column[known]] = self._values[known]
-        return matrix
+        columns = [self._targets.get(word, self._width) for word in target]
+        found = np.zeros((1 + len(source), len(target)))
+        known = np.zeros(self._width + 1)  # of one source word, by target words; 0 for those that were never seen
+        for row, word in zip(found, (NOTHING, *source), strict=True):
+            if word in self._sources:
+                keys = slice(*self._starts[self._sources[word] :][:2])
+                targets = self._keys[keys] % self._width
+                known[targets] = self._values[keys]
+                row[:] = known[columns]
+                known[targets] = 0
+        return found
 
 
 class WordAligner:
