@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from docnmt.base.errors import BadInput, DocnmtError
-from docnmt.base.files import write_atomically
+from docnmt.base.files import write_atomically, write_json_lines
 from docnmt.corpus.rows import write_text, write_tsv
 from docnmt.demo.phenomena import SPLITS, Author, Sentence
 from docnmt.document import ParallelDocument
@@ -148,8 +148,8 @@ def write_demo_corpus(folder: Path, documents: int, seed: int) -> None:
         parallel = [d.document for d in demo]
         write_tsv(str(folder / f"{split}.tsv"), parallel)
         write_text(str(folder / f"{split}.fr"), str(folder / f"{split}.en"), parallel)
-    _write_rows(folder / "context-words.jsonl", _context_words((*corpus["dev"], *corpus["test"])))
-    _write_rows(folder / "contrastive.jsonl", _contrastive(corpus["test"]))
+    write_json_lines(folder / "context-words.jsonl", _context_words((*corpus["dev"], *corpus["test"])))
+    write_json_lines(folder / "contrastive.jsonl", _contrastive(corpus["test"]))
     with write_atomically(folder / "README.txt") as file:
         file.write(_README.format(documents=documents, seed=seed))
 
@@ -204,8 +204,3 @@ def _contrastive(demo: Iterable[DemoDocument]) -> Iterator[dict[str, Any]]:
                 "wrong": wrong_targets,
                 "previous_target": target[:at],
             }
-
-
-def _write_rows(path: Path, rows: Iterable[dict[str, Any]]) -> None:
-    with write_atomically(path) as file:
-        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)

@@ -8,7 +8,6 @@ the same model.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 
 from docnmt.base.errors import DocnmtError
-from docnmt.base.files import write_atomically
+from docnmt.base.files import write_json_lines
 from docnmt.base.progress import Progress
 from docnmt.data.packing import Batch
 from docnmt.decoding.translator import Translator
@@ -287,15 +286,16 @@ def _document_numbers(documents: Sequence[ParallelDocument]) -> Ints:
 
 def write_tokens(path: str | Path, gain: ContextGain) -> None:
     """A JSON object a sentence: its pieces and their log-probabilities under each context."""
-    with write_atomically(path) as file:
-        for number, pieces in enumerate(gain.pieces):
-            row = {
-                "document": gain.documents[gain.document[number]],
-                "sentence": int(gain.position[number]) + 1,
-                "pieces": pieces,
-                **{name: values[number].tolist() for name, values in gain.log_probabilities.items()},
-            }
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+    rows = (
+        {
+            "document": gain.documents[gain.document[number]],
+            "sentence": int(gain.position[number]) + 1,
+            "pieces": pieces,
+            **{name: values[number].tolist() for name, values in gain.log_probabilities.items()},
+        }
+        for number, pieces in enumerate(gain.pieces)
+    )
+    write_json_lines(path, rows)
 
 
 # ---- translating ----

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from docnmt.base.errors import BadInput, DocnmtError
-from docnmt.base.files import write_atomically
+from docnmt.base.files import write_json_lines
 from docnmt.base.lines import MAX_CHARACTERS, SENTENCES_PER_LINE, CorpusFiles, Flaw, InputFile, Line, find_flaw
 from docnmt.corpus.read import read_corpus
 from docnmt.text.scripts import letters
@@ -75,8 +75,7 @@ def record_of(item: Item) -> dict[str, Any]:
 
 
 def write_items(path: str | Path, items: Iterable[Item]) -> None:
-    with write_atomically(path) as file:
-        file.writelines(json.dumps(record_of(item), ensure_ascii=False) + "\n" for item in items)
+    write_json_lines(path, map(record_of, items))
 
 
 def read_items(file: InputFile) -> list[Item]:
