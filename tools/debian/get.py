@@ -84,7 +84,7 @@ def get_debian(
     documents: list[ParallelDocument] = []
     for source in sources:
         if paths := [files[package.name] for package in found[source.name]]:
-            extracted = _extract(source, _read(source, paths, foreign, progress), pair)
+            extracted = _extract(source, _read(source, paths, foreign, progress), foreign, card.languages)
             documents += cleaner.clean(progress.track(extracted, f"extract {source.name}", unit="sentences", size=len))
     if not documents:
         raise _nothing(foreign)
@@ -135,15 +135,13 @@ def _nothing(foreign: list[Language]) -> DocnmtError:
 
 
 def _read(source: Source, paths: list[Path], foreign: list[Language], progress: Progress) -> Files:
-    def wanted(path: str) -> bool:
-        return any(source.wants(path, language) for language in foreign)
-
     with progress.bar(f"read {source.name}", len(paths), "packages") as advance:
-        return read_packages(paths, wanted, advance)
+        return read_packages(paths, lambda path: any(source.wants(path, each) for each in foreign), advance)
 
 
-def _extract(source: Source, files: Files, pair: tuple[Language, Language]) -> Iterator[ParallelDocument]:
-    foreign = [language for language in pair if language.code != ENGLISH]
+def _extract(
+    source: Source, files: Files, foreign: list[Language], languages: tuple[str, str]
+) -> Iterator[ParallelDocument]:
     # Two languages other than English meet where they translate the same English text.
     others = {
         name: dict(reversed(texts)) for language in foreign[1:] for name, texts in _translated(source, files, language)
@@ -151,9 +149,9 @@ def _extract(source: Source, files: Files, pair: tuple[Language, Language]) -> I
     for name, texts in _translated(source, files, foreign[0]):
         if len(foreign) == 2:
             texts = [(others.get(name, {}).get(english, ""), text) for english, text in texts]
-        if pair[0] == foreign[0]:
+        if languages[0] == foreign[0].code:
             texts = [(text, other) for other, text in texts]
-        if pairs := _sentences(texts, (pair[0].code, pair[1].code)):
+        if pairs := _sentences(texts, languages):
             yield ParallelDocument(tidy(f"{source.name}:{name}"), *map(tuple, zip(*pairs, strict=True)))
 
 

@@ -33,7 +33,7 @@ _MISSING = re.compile(
 )
 _BATCH_PACKAGES = 25  # fetched by one call of apt, which takes a second to start
 _NO_APT = (
-    "packages are fetched with apt-get, which is not on this machine\n"
+    "packages are fetched with {}, which is not on this machine\n"
     "  Run this on Debian or Ubuntu (a container will do: docker run -it -v $PWD:/work debian), then copy the folder."
 )
 _NO_LISTS = "  Run `apt-get update` once as root, so that apt knows what there is, and try again."
@@ -58,7 +58,7 @@ class Apt:
     def __init__(self) -> None:
         for program in ("apt-get", "dpkg-deb"):
             if shutil.which(program) is None:
-                raise DocnmtError(_NO_APT.replace("apt-get,", f"{program},"))
+                raise DocnmtError(_NO_APT.format(program))
 
     def find(self, names: Iterable[str]) -> dict[str, Package]:
         """The packages that this release has."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import difflib
 import re
+import tomllib
 import unicodedata
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import NamedTuple
 
 from docnmt.corpus.clean import similar_size
@@ -60,7 +62,7 @@ def align_by_name(english: Sequence[Block], foreign: Sequence[Block]) -> Texts:
 _BLOCKS = names("p li dt dd h1 h2 h3 h4 h5 h6 td th caption div blockquote section article title figcaption")
 _SKIPPED = names("script style pre nav header footer head form button select")
 _BOXES = names("div ul ol p span table dl")
-_VOID = names("br img hr meta link input col area base wbr")
+_VOID = names("img hr meta link input col area base wbr")
 # Classes and ids of what is not running text in DocBook's, Sphinx's and Apache's pages.
 _ASIDE = re.compile(
     r"navheader|navfooter|\btoc\b|sphinxsidebar|related|docnav|list-of|programlisting|screen\b|banner|langavail|preamble"
@@ -89,6 +91,16 @@ class _Page(HTMLParser):
             self.blocks.append(Block(self.kind, text))
         self.pieces = []
 
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        named = {name: value or "" for name, value in attrs}
+        if tag == "br":
+            self.pieces.append(" ")
+        else:
+            self.start(tag, named.get("class", ""), named.get("id", ""))
+
+    def start(self, tag: str, classes: str, name: str) -> None:
+        raise NotImplementedError
+
     def handle_data(self, data: str) -> None:
         if not self.skipped:
             self.pieces.append(data)
@@ -103,14 +115,10 @@ class _HtmlPage(_Page):
         super().__init__()
         self._open: list[tuple[str, bool]] = []  # elements, and whether each is skipped
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def start(self, tag: str, classes: str, name: str) -> None:
         if tag in _VOID:
-            if tag == "br":
-                self.pieces.append(" ")
             return
-        named = {name: value or "" for name, value in attrs}
-        classes = named.get("class", "")
-        aside = tag in _BOXES and _ASIDE.search(f"{classes} {named.get('id', '')}") is not None
+        aside = tag in _BOXES and _ASIDE.search(f"{classes} {name}") is not None
         if tag in _BLOCKS and not self.skipped:
             self.flush()
             self.kind = ".".join((tag, *classes.split()[:1]))
@@ -149,17 +157,12 @@ _PARAGRAPHS = names("p h1 h2 h3 h4 h5 h6")
 class _LibreOfficePage(_Page):
     """Paragraphs by their ids. What is for users of a Mac is skipped: a page shows either that or what follows."""
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        named = {name: value or "" for name, value in attrs}
-        classes = named.get("class", "")
+    def start(self, tag: str, classes: str, name: str) -> None:
         if tag in _PARAGRAPHS:
-            name = named.get("id", "")
             is_text = name.startswith(("par_", "hd_")) and "code" not in classes
             self.kind, self.pieces, self.skipped = name if is_text else "", [], 0
         elif tag in ("script", "style") or (tag == "span" and (self.skipped or "MAC" in classes.split())):
             self.skipped += 1
-        elif tag == "br":
-            self.pieces.append(" ")
 
     def handle_endtag(self, tag: str) -> None:
         if tag in _PARAGRAPHS:
@@ -259,18 +262,12 @@ def _running_text(element: ET.Element, inner: list[ET.Element]) -> str:
 
 # ---- Manual pages: translated from pages with the same macros in the same order ----
 
-# What a reader sees for an escape; the rest of what roff has is dropped.
-_NAMED = {
-    "aq": "'", "dq": '"', "lq": '"', "rq": '"', "oq": "'", "cq": "'", "em": "—", "en": "–", "bu": "•", "ha": "^",
-    "ti": "~", "Fo": "«", "Fc": "»", "co": "©", "mc": "µ", "->": "→", "rs": "\\", "ga": "`", "<=": "≤", ">=": "≥",
-    "+-": "±", "mu": "×", "hy": "-", "bv": "|", "de": "°",
-}  # fmt: skip
+_SEEN = tomllib.loads(Path(__file__).with_name("roff.toml").read_text(encoding="utf-8"))
 _ESCAPE = re.compile(
     r'\\(?:f(?:\[[^]]*\]|\(..|.)|s[-+]?\d|"(?P<comment>.*)$|\*(?:\[[^]]*\]|\(..|.)'
     r"|\((?P<two>..)|\[(?P<long>[^]]{1,12})\]|(?P<one>.))",
     re.MULTILINE,
 )
-_SINGLE = {"-": "-", " ": " ", "~": " ", "0": " ", "e": "\\", "\\": "\\", "'": "´", "`": "`"}
 _REQUEST = re.compile(r"""^[.'][ \t]*([A-Za-z\\"]+)[ \t]*(.*)$""")
 _ARGUMENT = re.compile(r'"((?:[^"]|"")*)"?|((?:\\.|[^\s"\\])+)')
 
@@ -343,8 +340,8 @@ def _arguments(text: str) -> list[str]:
 def _plain(text: str) -> str:
     def seen(found: re.Match[str]) -> str:
         if found["one"]:
-            return _SINGLE.get(found["one"], "")
+            return _SEEN["short"].get(found["one"], "")
         name = found["two"] or found["long"]
-        return _NAMED.get(name, " ") if name else ""
+        return _SEEN["long"].get(name, " ") if name else ""
 
     return _ESCAPE.sub(seen, text)

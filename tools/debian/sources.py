@@ -197,8 +197,6 @@ def _messages(text: str) -> Iterator[tuple[str, str]]:
 
 def paragraphs(english: str, foreign: str) -> Texts:
     """The paragraphs of a message beside their translations; one pair if the two sides are not divided alike."""
-    if foreign == english:  # not translated yet
-        foreign = ""
     sides = [[text for part in side.split("\n\n") if (text := _shown(part))] for side in (english, foreign)]
     if not sides[1]:
         return [(text, "") for text in sides[0]]
