@@ -66,7 +66,7 @@ def align_chapters(source: list[Chapter], target: list[Chapter]) -> list[Chapter
     scores: dict[Shape, Matrix] = {}
     for (a, b), cost in {(1, 1): 0.0, (1, 2): _JOINED, (2, 1): _JOINED}.items():
         if len(source) >= a and len(target) >= b:
-            one, other = (sums(side[:, None], n)[:, 0] for side, n in zip(lengths, (a, b), strict=True))
+            one, other = (sums(side, n) for side, n in zip(lengths, (a, b), strict=True))
             off = np.log(other[None, :] / (ratio * one[:, None])) / _SPREAD
             scores[a, b] = sums(sums(shared, a).T, b).T / max(a, b) - off**2 / 2 + cost
     beads = best_beads(scores, (_ALONE, _ALONE), (len(source), len(target)))

@@ -129,7 +129,7 @@ class ChapterScores:
         for a in sorted({shape[0] for shape in PRIORS}):
             if len(source) < a:
                 continue
-            together = sums(known, a) / sums(sizes[:, None], a) / self._usual
+            together = sums(known, a) / sums(sizes, a)[:, None] / self._usual
             words = np.log(1 - trust + trust * together) @ target.T
             for b in (b for first, b in PRIORS if first == a and len(target) >= b):
                 found[a, b] = sums(words.T, b).T + self._length_scores(a, b) + math.log(PRIORS[a, b])
@@ -140,7 +140,7 @@ class ChapterScores:
         return float(self._bags[1][targets.start : targets.stop].sum())
 
     def _length_scores(self, a: int, b: int) -> Matrix:
-        source, target = (sums(side[:, None], n)[:, 0] for side, n in zip(self._lengths, (a, b), strict=True))
+        source, target = (sums(side, n) for side, n in zip(self._lengths, (a, b), strict=True))
         off = target[None, :] - self._ratio * source[:, None]
         return -(off**2) / (2 * _SPREAD * self._ratio * (source[:, None] + 1))
 
@@ -165,7 +165,7 @@ def bags(texts: Sequence[Iterable[str]], vocabulary: Collection[str]) -> Matrix:
 
 
 def sums(rows: Matrix, count: int) -> Matrix:
-    """The sums of each `count` consecutive rows."""
+    """The sums of each `count` consecutive rows, or numbers."""
     return sum((rows[k : len(rows) - count + 1 + k] for k in range(1, count)), rows[: len(rows) - count + 1])
 
 
