@@ -196,7 +196,7 @@ class Table:
             return "\n".join([*pages, r"\bottomrule", r"\endfoot", *lines, r"\end{longtable}", ""])
         tabular = [rf"\begin{{tabular}}{{{layout}}}", *head, *lines, r"\bottomrule", r"\end{tabular}"]
         kind = "table"
-        if sum(min(_LONG, max(map(cell_len, self._cells(k)))) + 2 for k in range(len(self.columns))) > _WIDE:
+        if sum(min(_LONG, self._wide(k)) + 2 for k in range(len(self.columns))) > _WIDE:
             kind, tabular = "table*", [r"\resizebox{\textwidth}{!}{" + tabular[0], *tabular[1:-1], tabular[-1] + "}"]
         return "\n".join([rf"\begin{{{kind}}}", r"\centering", *tabular, caption, rf"\end{{{kind}}}", ""])
 
@@ -270,7 +270,7 @@ def page(title: str, parts: Iterable[str | Table], style: str = "", script: str 
 
 
 def write_page(path: str | Path, text: str) -> None:
-    with write_atomically(Path(path)) as file:
+    with write_atomically(path) as file:
         file.write(text)
 
 
@@ -281,5 +281,4 @@ def write_tables(tables: Sequence[Table], markdown: str = "", latex: str = "") -
         (latex, [table.latex() for table in tables]),
     ):
         if path:
-            with write_atomically(path) as file:
-                file.write("\n".join(texts))
+            write_page(path, "\n".join(texts))

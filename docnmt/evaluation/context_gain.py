@@ -9,6 +9,7 @@ the same model.
 from __future__ import annotations
 
 import re
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -125,12 +126,12 @@ class ContextGain:
 
     def by_word(self, over: str = NONE) -> list[WordGain]:
         """Every word of the target side, upper and lower case together, the largest total gain first."""
-        counts: dict[str, int] = {}
-        totals: dict[str, float] = {}
+        counts: Counter[str] = Counter()
+        totals: defaultdict[str, float] = defaultdict(float)
         for _, word, gain in self._words(over):
             name = word.text if word.text == END else re.sub(r"^\W+|\W+$", "", word.text.lower()) or word.text
-            counts[name] = counts.get(name, 0) + 1
-            totals[name] = totals.get(name, 0.0) + gain
+            counts[name] += 1
+            totals[name] += gain
         return sorted((WordGain(w, counts[w], totals[w]) for w in counts), key=lambda word: (-word.total, word.word))
 
     def _words(self, over: str) -> Iterator[tuple[int, Word, float]]:

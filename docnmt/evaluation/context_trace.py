@@ -6,6 +6,7 @@ It is read by hooks, which leave the computation the same to the bit.
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -88,15 +89,15 @@ def gate_by_layer(translator: Translator, documents: Sequence[ParallelDocument],
     encoded = encode(translator, sample)
     # An empty context is a begin mark alone.
     with_context = [i for i, pair in enumerate(encoded.pairs[TRUE]) if len(pair.context or ()) != 1]
-    sums: dict[str, float] = {}
-    counts: dict[str, int] = {}
+    sums: defaultdict[str, float] = defaultdict(float)
+    counts: Counter[str] = Counter()
     with traced(translator.model) as trace:
         for rows in encoded.batches(with_context):
             translator.model(encoded.batch(rows))
             for name, sublayer in trace.items():
                 if sublayer.context_share is not None:
-                    sums[name] = sums.get(name, 0.0) + float(sublayer.context_share.double().sum())
-                    counts[name] = counts.get(name, 0) + len(sublayer.context_share)
+                    sums[name] += float(sublayer.context_share.double().sum())
+                    counts[name] += len(sublayer.context_share)
     return {name: total / counts[name] for name, total in sums.items()}
 
 
