@@ -5,10 +5,11 @@ from __future__ import annotations
 import codecs
 import gzip
 import io
+import json
 import re
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -164,10 +165,7 @@ class InputFile:
 
     def head(self) -> str:
         """The beginning of the text, to recognise formats by; reading still starts there."""
-        try:
-            head = self._stream.peek(BLOCK)
-        except (OSError, EOFError, zlib.error) as error:
-            raise self._unreadable(error) from error
+        head = self._block(self._stream.peek)
         return head.decode(_encoding(head), "replace")
 
     def content(self) -> bytes:
@@ -190,6 +188,14 @@ class InputFile:
             if isinstance(line, Flaw):
                 raise BadInput(line.kind, line.problem, line.remedy, file=self.name, line=number)
             yield number, line
+
+    def json_lines(self, limit: int, remedy: str) -> Iterator[tuple[int, dict[str, Any] | Flaw]]:
+        """The object of every line that is not blank, with the line's number; a Flaw in place of a bad one."""
+        for number, line in enumerate(self.lines(limit), 1):
+            if isinstance(line, Flaw):
+                yield number, line
+            elif line.strip():
+                yield number, _json_object(line, remedy)
 
     def chunks(self) -> Iterator[str]:
         """The text in pieces cut anywhere; bytes that are not UTF-8 come as lone surrogates (see `find_flaw`)."""
@@ -228,14 +234,26 @@ class InputFile:
         return b""
 
     def _read(self) -> bytes:
-        try:
-            # read1, not read: from a pipe it returns what is there, so a document is done before the next arrives.
-            return self._stream.read1(BLOCK)
-        except (OSError, EOFError, zlib.error) as error:
-            raise self._unreadable(error) from error
+        # read1, not read: from a pipe it returns what is there, so a document is done before the next arrives.
+        return self._block(self._stream.read1)
 
-    def _unreadable(self, error: Exception) -> DocnmtError:
-        return DocnmtError(f"{self.name}: cannot be read: {error}\n  The file may be incomplete: copy it again.")
+    def _block(self, read: Callable[[int], bytes]) -> bytes:
+        try:
+            return read(BLOCK)
+        except (OSError, EOFError, zlib.error) as error:
+            raise DocnmtError(
+                f"{self.name}: cannot be read: {error}\n  The file may be incomplete: copy it again."
+            ) from error
+
+
+def _json_object(line: str, remedy: str) -> dict[str, Any] | Flaw:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        return Flaw("bad JSON", f"not valid JSON: {error}", remedy, line)
+    if not isinstance(record, dict):
+        return Flaw("bad JSON", "this line is not a JSON object", remedy, line)
+    return record
 
 
 def _open(path: str) -> io.BufferedReader:
