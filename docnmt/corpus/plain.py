@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from itertools import count, pairwise, zip_longest
+from itertools import count, groupby, pairwise, zip_longest
 from pathlib import Path
 
 from docnmt.base.errors import DocnmtError
@@ -91,9 +91,7 @@ class _Cursor:
 
 
 def text_sides(file: InputFile, reading: Reading) -> Iterator[Side]:
-    cursor = _Cursor(file, reading)
-    while side := cursor.next_document():
-        yield side
+    return iter(_Cursor(file, reading).next_document, None)
 
 
 def read_text(source: InputFile, target: InputFile, reading: Reading) -> Iterator[Row]:
@@ -124,12 +122,8 @@ def read_text(source: InputFile, target: InputFile, reading: Reading) -> Iterato
 
 
 def _count_documents(path: str) -> int:
-    documents, between = 0, True
     with InputFile(path) as file:
-        for line in file.lines(MAX_CHARACTERS):
-            documents += between and not _blank(line)
-            between = _blank(line)
-    return documents
+        return sum(not blank for blank, _ in groupby(file.lines(MAX_CHARACTERS), key=_blank))
 
 
 def _unequal_files(left: _Cursor, right: _Cursor, document: str, reading: Reading) -> None:

@@ -117,7 +117,6 @@ class Reading:
 class Unit:
     """A cue, and the sentence that needs it."""
 
-    phenomenon: str
     cue: Sentence
     right: Reading
     wrong: tuple[Reading, ...]
@@ -155,7 +154,7 @@ class Author:
         readings = self._read_noun(noun, noun.phrases(determiner), noun.en)
         right = self._pick(noun.fr, readings)
         cue = self.rng.choice(language.DOMAIN_CUES[self.rng.choice(domains[right])])
-        return _unit("sense", self._say(cue, self._someone()), readings, right)
+        return _unit(self._say(cue, self._someone()), readings, right)
 
     def pronoun(self) -> Unit:
         form = self.rng.choice(tuple(language.PRONOUNS))
@@ -164,14 +163,14 @@ class Author:
         frame = choose_frame(self.rng, self.split, pattern)
         readings = [Reading(p.en, build(frame, Clause(pattern, frame.tense, p))) for p in pronouns]
         right = self._pick(form, readings)
-        return _unit("pronoun", self._introduce(antecedents[right]), readings, right)
+        return _unit(self._introduce(antecedents[right]), readings, right)
 
     def possessive(self) -> Unit:
         noun = self.rng.choice(language.POSSESSED)
         owners = [word for word, _ in language.POSSESSORS]
         readings = self._read_noun(noun, [noun.phrases(word)[0] for word in owners], owners)
         right = self._pick(noun.fr, readings)
-        return _unit("possessive", self._introduce(language.POSSESSORS[right][1]), readings, right)
+        return _unit(self._introduce(language.POSSESSORS[right][1]), readings, right)
 
     def cohesion(self) -> Unit:
         """A document keeps to the term, and to the side of the Atlantic, that it first drew."""
@@ -183,7 +182,7 @@ class Author:
         self._note(term.fr, readings, right)
         place = self.rng.choice(language.PLACES[right])
         cue = self._say(self.rng.choice(PATTERNS["setting"]), self._someone(), place)
-        return _unit("cohesion", cue, readings, right)
+        return _unit(cue, readings, right)
 
     def emotion(self) -> Unit:
         adjectives = self.rng.choice(language.TONED)
@@ -192,7 +191,7 @@ class Author:
         frame = choose_frame(self.rng, self.split, pattern)
         readings = [Reading(a.en, build(frame, Clause(pattern, frame.tense, person, adjective=a))) for a in adjectives]
         right = self._pick(adjectives[0].masculine, readings)
-        return _unit("emotion", self._tone(person, kind=right == 0), readings, right)
+        return _unit(self._tone(person, kind=right == 0), readings, right)
 
     # ---- what they share ----
 
@@ -263,9 +262,9 @@ class Author:
         return min(range(readings), key=lambda r: (*(self._used[key, r] for key in keys), self.rng.random()))
 
 
-def _unit(phenomenon: str, cue: Sentence, readings: Sequence[Reading], right: int) -> Unit:
+def _unit(cue: Sentence, readings: Sequence[Reading], right: int) -> Unit:
     standing = [Reading(_as_it_stands(r.word, r.sentence.target), r.sentence) for r in readings]
-    return Unit(phenomenon, cue, standing[right], tuple(r for i, r in enumerate(standing) if i != right))
+    return Unit(cue, standing[right], tuple(r for i, r in enumerate(standing) if i != right))
 
 
 def _as_it_stands(word: str, target: str) -> str:

@@ -188,23 +188,27 @@ def _bleu(test: list[ParallelDocument], texts: Translated) -> tuple[float, str]:
 
 def _print_scores(console: Console, scores: dict[str, ContextWordAccuracy], bleu: dict[str, tuple[float, str]]) -> None:
     chance, count = scores[DOCUMENT].chance, scores[DOCUMENT].words.total
-    table = Table(title=f"\nHeld-out documents: {count} context-dependent words, guessing gets {chance:.0f} %")
-    table.add_column("")
-    for heading in ("BLEU", "context-dependent words", "all other words"):
-        table.add_column(heading, justify="right")
+    title = f"\nHeld-out documents: {count} context-dependent words, guessing gets {chance:.0f} %"
+    table = _table(title, "BLEU", "context-dependent words", "all other words")
     for name, score in scores.items():
         table.add_row(
             name, f"{bleu[name][0]:.1f}", f"{score.words.percent:.1f} %", f"{score.other_words.percent:.1f} %"
         )
     console.print(table)
-    detail = Table(title="Context-dependent words right, by kind and by how many sentences back the cue is")
-    detail.add_column("")
-    for heading in (*PHENOMENA, "1 back", "2 back"):
-        detail.add_column(heading, justify="right")
+    title = "Context-dependent words right, by kind and by how many sentences back the cue is"
+    detail = _table(title, *PHENOMENA, "1 back", "2 back")
     for name, score in scores.items():
         detail.add_row(SHORT[name], *(f"{score.of(kind).percent:.0f} %" for kind in (*PHENOMENA, 1, 2)))
     console.print(detail)
     console.print(f"BLEU: {bleu[DOCUMENT][1]}", highlight=False)
+
+
+def _table(title: str, *figures: str) -> Table:
+    table = Table(title=title)
+    table.add_column("")
+    for heading in figures:
+        table.add_column(heading, justify="right")
+    return table
 
 
 def _print_changes(

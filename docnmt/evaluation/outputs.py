@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
+from itertools import groupby, zip_longest
 from pathlib import Path
 from textwrap import shorten
 
@@ -269,14 +269,11 @@ def _aligned_lines(path: str, references: References) -> tuple[str, ...]:
 
 def _blocks(lines: Sequence[str]) -> list[tuple[int, int]]:
     """The first line of each run of non-empty lines, and the length of the run."""
-    blocks: list[tuple[int, int]] = []
-    between = True
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            if between:
-                blocks.append((number, 0))
-            blocks[-1] = blocks[-1][0], blocks[-1][1] + 1
-        between = not line.strip()
+    blocks = []
+    for is_empty, run in groupby(enumerate(lines, 1), key=lambda numbered: not numbered[1].strip()):
+        numbers = [number for number, _ in run]
+        if not is_empty:
+            blocks.append((numbers[0], len(numbers)))
     return blocks
 
 
