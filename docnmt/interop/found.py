@@ -7,6 +7,7 @@ three.
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,11 +21,13 @@ from docnmt.base.files import read_json
 from docnmt.config import DecodingConfig, ModelConfig
 from docnmt.data.subwords import NamedSubwords, Subwords, Vocabulary
 
-MARIAN, HUGGING_FACE = "marian", "huggingface"  # whose arithmetic, and whose names (see `Names`)
-EPSILON = 1e-6  # of Marian's layer norms
-# What Marian cannot do otherwise.
-MARIANS: dict[str, Any] = {"positions": "marian", "start": "zero", "norm_epsilon": EPSILON}
-TRANSFORMERS: dict[str, Any] = {"positions": "vaswani", "start": "mark", "norm_epsilon": 1e-5}
+MARIAN, HUGGING_FACE = "marian", "huggingface"  # whose arithmetic, and whose names
+LAYOUTS: dict[str, dict[str, Any]] = {
+    program: tomllib.loads(Path(__file__).with_name(f"{program}.toml").read_text(encoding="utf-8"))
+    for program in (MARIAN, HUGGING_FACE)
+}
+MARIANS, TRANSFORMERS = LAYOUTS[MARIAN]["arithmetic"], LAYOUTS[HUGGING_FACE]["arithmetic"]
+WORDS = ("source_embedding.weight", "target_embedding.weight", "softmax.weight", "softmax.bias")  # a row for each
 LONGEST = 512  # pieces of a sentence; OPUS-MT trained on sentences up to 500
 
 
@@ -100,62 +103,27 @@ def refuse(where: str, strange: Collection[str]) -> NoReturn:
 # ---- Parameters ----
 
 
-@dataclass(frozen=True)
-class Names:
-    """One of our parameters and the ones, elsewhere, that it is made of, one below the other."""
-
-    ours: str
-    marian: tuple[str, ...]
-    huggingface: tuple[str, ...]
-    rows: bool = False  # [words, width] in Marian, too
-
-    def transposed(self, program: str) -> bool:
-        return not self.rows if program == MARIAN else self.ours == "softmax.bias"
-
-
-def names_of(model: ModelConfig) -> Iterator[Names]:
-    """All parameters of a sentence model."""
-    if model.tie == "all":
-        yield Names("source_embedding.weight", ("Wemb",), ("model.shared.weight",), rows=True)
-    else:
-        for ours, side in (("source", "encoder"), ("target", "decoder")):
-            theirs = (f"{side}_Wemb",), (f"model.{side}.embed_tokens.weight",)
-            yield Names(f"{ours}_embedding.weight", *theirs, rows=True)
+def names_of(program: str, model: ModelConfig) -> Iterator[tuple[str, list[str]]]:
+    """All parameters of a sentence model: ours, and theirs that it is made of, one below the other."""
+    names = LAYOUTS[program]["names"]
+    yield from names["shared" if model.tie == "all" else "separate"].items()
+    layer = dict(names["layer"])
+    prefix = layer.pop("prefix")
     for side, layers in (("encoder", model.encoder_layers), ("decoder", model.decoder_layers)):
         for n in range(layers):
-            yield from _layer(side, n)
+            there = prefix.format(side=side, index=n, number=n + 1)
+            for ours, theirs in layer.items():
+                if side == "decoder" or "source_attention" not in ours:
+                    yield f"{side}.{n}.{ours}", [there + name for name in theirs]
     if model.tie == "none":
-        yield Names("softmax.weight", ("decoder_ff_logit_out_Wt",), ("lm_head.weight",), rows=True)
+        yield from names["softmax"].items()
     if model.output_bias:
-        yield Names("softmax.bias", ("decoder_ff_logit_out_b",), ("final_logits_bias",))
+        yield from names["bias"].items()
 
 
-def _layer(side: str, n: int) -> Iterator[Names]:
-    ours, marian, theirs = f"{side}.{n}", f"{side}_l{n + 1}", f"model.{side}.layers.{n}"
-    attentions = [("attention", "self", "self_attn", {"query_key_value": "qkv", "output": "o"})]
-    if side == "decoder":
-        parts = {"query": "q", "key_value": "kv", "output": "o"}
-        attentions.append(("source_attention", "context", "encoder_attn", parts))
-    for name, marians, huggingfaces, matrices in attentions:
-        for matrix, letters in matrices.items():
-            projections = ["out_proj" if letter == "o" else f"{letter}_proj" for letter in letters]
-            for mark, kind in (("W", "weight"), ("b", "bias")):
-                yield Names(
-                    f"{ours}.{name}.{matrix}.{kind}",
-                    tuple(f"{marian}_{marians}_{mark}{letter}" for letter in letters),
-                    tuple(f"{theirs}.{huggingfaces}.{projection}.{kind}" for projection in projections),
-                )
-        yield from _norm(f"{ours}.after_{name}", f"{marian}_{marians}_Wo", f"{theirs}.{huggingfaces}_layer_norm")
-    for number, name in (("1", "inner"), ("2", "outer")):
-        for letter, kind in (("W", "weight"), ("b", "bias")):
-            there = (f"{marian}_ffn_{letter}{number}",), (f"{theirs}.fc{number}.{kind}",)
-            yield Names(f"{ours}.feed_forward.{name}.{kind}", *there)
-    yield from _norm(f"{ours}.after_feed_forward", f"{marian}_ffn_ffn", f"{theirs}.final_layer_norm")
-
-
-def _norm(ours: str, marian: str, theirs: str) -> Iterator[Names]:
-    yield Names(f"{ours}.norm.weight", (f"{marian}_ln_scale",), (f"{theirs}.weight",))
-    yield Names(f"{ours}.norm.bias", (f"{marian}_ln_bias",), (f"{theirs}.bias",))
+def _transposed(program: str, ours: str) -> bool:
+    """Whether it lies the other way round there."""
+    return ours == "softmax.bias" or (program == MARIAN and ours not in WORDS)
 
 
 def from_theirs(
@@ -163,17 +131,17 @@ def from_theirs(
 ) -> dict[str, Tensor]:
     """Our parameters; `known`: names of theirs that are not needed."""
     found, strange = {}, set(tensors).difference(known)
-    for names in names_of(model):
+    for ours, theirs in names_of(program, model):
         parts = []
-        for name in getattr(names, program):
+        for name in theirs:
             if name not in tensors:
                 raise DocnmtError(f"{file}: the parameter {name} is missing\n  Copy the model again.")
             part = tensors[name]
-            if names.transposed(program):
+            if _transposed(program, ours):
                 part = part.flatten() if part.shape[0] == 1 else part.t()
             parts.append(part)
             strange.discard(name)
-        found[names.ours] = torch.cat(parts).float()
+        found[ours] = torch.cat(parts).float()
     if strange:
         refuse(str(file), [f"it has a parameter {min(strange)}"])
     return found
@@ -181,10 +149,9 @@ def from_theirs(
 
 def to_theirs(program: str, model: ModelConfig, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     found = {}
-    for names in names_of(model):
-        theirs = getattr(names, program)
-        for name, part in zip(theirs, weights[names.ours].chunk(len(theirs)), strict=True):
-            if names.transposed(program):
+    for ours, theirs in names_of(program, model):
+        for name, part in zip(theirs, weights[ours].chunk(len(theirs)), strict=True):
+            if _transposed(program, ours):
                 part = part.t() if part.ndim == 2 else part[None]
             found[name] = part.contiguous()
     return found

@@ -28,6 +28,7 @@ from docnmt.interop.found import (
     LONGEST,
     MARIANS,
     TRANSFORMERS,
+    WORDS,
     Found,
     by_id,
     from_theirs,
@@ -47,7 +48,6 @@ _SIZES = ("layers", "ffn_dim", "attention_heads")
 # Parameters that are computed, or another name for one of ours.
 _KNOWN = {f"model.{side}.{table}.weight" for side in _SIDES for table in ("embed_positions", "embed_tokens")}
 _KNOWN |= {"lm_head.weight", "model.shared.weight"}
-_WORDS = ("source_embedding.weight", "target_embedding.weight", "softmax.weight", "softmax.bias")  # a row for each
 
 
 def is_huggingface_folder(folder: Path) -> bool:
@@ -130,7 +130,7 @@ def _model(config: dict[str, Any], kind: str, where: str) -> ModelConfig:
 
 def _without_padding(weights: dict[str, Tensor], file: Path) -> dict[str, Tensor]:
     """Marian's model has no `<pad>`, the last word; as long as the model is Marian's, it is all zeros."""
-    of_words = [name for name in _WORDS if name in weights]
+    of_words = [name for name in WORDS if name in weights]
     if any(weights[name][-1].any() for name in of_words):
         raise DocnmtError(
             f"{file}: {PADDING} is not zero: transformers has trained the model further, so it is no longer Marian's\n"
@@ -172,7 +172,7 @@ def write_huggingface_folder(
     pieces = [subwords.all_pieces() for subwords in (loaded.source, loaded.target)]
     if pieces[1][-1] != PADDING:  # Marian has no <pad>: it becomes the last word, all zeros
         pieces = [[*listed, PADDING] for listed in pieces]
-        of_words = [name for name in _WORDS if name in weights]
+        of_words = [name for name in WORDS if name in weights]
         weights = {**weights} | {n: torch.cat([weights[n], torch.zeros_like(weights[n][:1])]) for n in of_words}
     if len(pieces[0]) != len(pieces[1]):
         raise DocnmtError(

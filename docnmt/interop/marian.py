@@ -14,6 +14,7 @@ import re
 import zipfile
 from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -23,6 +24,7 @@ from docnmt.base.errors import BadInput, DocnmtError
 from docnmt.config import DecodingConfig, ModelConfig
 from docnmt.data.subwords import NamedSubwords, Subwords
 from docnmt.interop.found import (
+    LAYOUTS,
     LONGEST,
     MARIAN,
     MARIANS,
@@ -38,6 +40,7 @@ from docnmt.interop.found import (
 from docnmt.model_folder import LoadedModel
 
 SETTINGS = "special:model.yml"
+_LAYOUT = LAYOUTS[MARIAN]
 
 
 def is_marian_folder(folder: Path) -> bool:
@@ -147,10 +150,19 @@ def write_marian_folder(folder: Path, loaded: LoadedModel, model: ModelConfig, w
     sides = {"source": loaded.source, "target": loaded.target}
     vocabularies = [_write_vocabulary(folder, side, subwords) for side, subwords in sides.items()]
     decoding = loaded.card.decoding
-    lines = ["relative-paths: true", "models:", "  - model.npz", "vocabs:", *(f"  - {name}" for name in vocabularies)]
-    lines += [f"beam-size: {decoding.beam}", f"normalize: {decoding.length_penalty:g}", "word-penalty: 0"]
-    lines += ["mini-batch: 1", "maxi-batch: 1", "maxi-batch-sort: src"]
-    (folder / "decoder.yml").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    decoder = {
+        "relative-paths": True,
+        "models": ["model.npz"],
+        "vocabs": vocabularies,
+        "beam-size": decoding.beam,
+        "normalize": f"{decoding.length_penalty:g}",
+        "word-penalty": 0,
+        "mini-batch": 1,
+        "maxi-batch": 1,
+        "maxi-batch-sort": "src",
+    }
+    text = "".join(f"{_setting(key, value)}\n" for key, value in decoder.items())
+    (folder / "decoder.yml").write_text(text, encoding="utf-8")
 
 
 def _write_vocabulary(folder: Path, side: str, subwords: Subwords) -> str:
@@ -169,8 +181,6 @@ def _write_vocabulary(folder: Path, side: str, subwords: Subwords) -> str:
 # Read without types on purpose: a vocabulary has pieces such as `no`, `on` and `1`, which YAML
 # takes for other things.
 
-_ESCAPES = {"0": "\0", "a": "\a", "b": "\b", "t": "\t", "n": "\n", "v": "\v", "f": "\f", "r": "\r", "e": "\x1b"}
-_ESCAPES |= {"N": "\x85", "_": "\xa0", "L": "\u2028", "P": "\u2029"}
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)")
 _PAIR = re.compile(r"([\w.-]+)\s*:(?:\s+(.*))?")
 
@@ -238,35 +248,10 @@ def _text(scalar: str) -> str:
 
 def _unescaped(match: re.Match[str]) -> str:
     found = match[1]
-    return chr(int(found[1:], 16)) if len(found) > 1 else _ESCAPES.get(found, found)
+    return chr(int(found[1:], 16)) if len(found) > 1 else _LAYOUT["escapes"].get(found, found)
 
 
 # ---- Marian's settings of a model as ours ----
-
-# Settings that change what is computed, and what they have to be; one that is not there has the first value.
-_SUPPORTED: dict[str, tuple[Value, ...]] = {
-    "type": ("transformer",),
-    "transformer-preprocess": ("",),
-    "transformer-postprocess": ("dan", "an"),
-    "transformer-postprocess-emb": ("d", ""),
-    "transformer-postprocess-top": ("",),
-    "transformer-decoder-autoreg": ("self-attention",),
-    "transformer-ffn-activation": ("relu", "swish", "gelu"),
-    "transformer-ffn-depth": ("2",),
-    "transformer-decoder-ffn-depth": ("0", "2"),
-    "transformer-attention-mask": ("default",),
-    "factors-dim-emb": ("0",),
-    "lemma-dim-emb": ("0",),
-    "input-types": ([], ""),
-    "transformer-tied-layers": ([], ""),
-    "right-left": ("false",),
-    "transformer-disable-position-embeddings": ("false",),
-    "transformer-no-affine": ("false",),
-    "transformer-no-bias": ("false",),
-    "transformer-no-projection": ("false",),
-    "transformer-pool": ("false",),
-    "ulr": ("false",),
-}
 
 
 def model_of(settings: Mapping[str, Value], parameters: Collection[str], where: str) -> ModelConfig:
@@ -283,9 +268,8 @@ def model_of(settings: Mapping[str, Value], parameters: Collection[str], where: 
             raise DocnmtError(f"{where}: {key} is {text(key)!r}, not a number\n  Copy the model again.")
         return int(text(key))
 
-    strange = [
-        f"{key}: {settings[key]}" for key, known in _SUPPORTED.items() if settings.get(key, known[0]) not in known
-    ]
+    supported = _LAYOUT["supported"].items()
+    strange = [f"{key}: {settings[key]}" for key, known in supported if settings.get(key, known[0]) not in known]
     if "Wpos" in parameters:  # without it the flag for trained positions does nothing
         strange.append("trained position embeddings (Wpos)")
     if len(settings.get("dim-vocabs", [])) != 2:
@@ -301,12 +285,9 @@ def model_of(settings: Mapping[str, Value], parameters: Collection[str], where: 
         strange.append("tied-embeddings-src without tied-embeddings")
     if strange:
         refuse(where, strange)
+    sizes: dict[str, Any] = {ours: number(theirs) for ours, theirs in _LAYOUT["sizes"].items()}
     return ModelConfig(
-        width=number("dim-emb"),
-        filter_width=number("transformer-dim-ffn"),
-        heads=number("transformer-heads"),
-        encoder_layers=number("enc-depth"),
-        decoder_layers=number("dec-depth"),
+        **sizes,
         tie="all" if all_tied or both_sides else "target" if output else "none",
         max_length=LONGEST,
         activation=text("transformer-ffn-activation"),
@@ -319,40 +300,19 @@ def model_of(settings: Mapping[str, Value], parameters: Collection[str], where: 
 
 def settings_of(model: ModelConfig, source_words: int, target_words: int) -> str:
     """What Marian has to know of a model of ours, as the YAML in its file."""
-    flags = {
+    settings = _LAYOUT["written"] | {theirs: getattr(model, ours) for ours, theirs in _LAYOUT["sizes"].items()}
+    settings |= {
+        "dim-vocabs": [source_words, target_words],
         "output-omit-bias": not model.output_bias,
-        "right-left": False,
-        "skip": False,
         "tied-embeddings": model.tie == "target",
         "tied-embeddings-all": model.tie == "all",
-        "tied-embeddings-src": False,
-        "transformer-no-projection": False,
-        "transformer-train-position-embeddings": False,
-        "layer-normalization": False,
-        "ulr": False,
-    }
-    table: dict[str, object] = {
-        "dec-depth": model.decoder_layers,
-        "dim-emb": model.width,
-        "enc-depth": model.encoder_layers,
-        "transformer-decoder-autoreg": "self-attention",
-        "transformer-dim-ffn": model.filter_width,
         "transformer-ffn-activation": model.activation,
-        "transformer-ffn-depth": 2,
-        "transformer-guided-alignment-layer": "last",
-        "transformer-heads": model.heads,
-        "transformer-postprocess": "dan",
-        "transformer-postprocess-emb": "d",
-        "transformer-preprocess": '""',
-        "transformer-postprocess-top": '""',
-        "type": "transformer",
-        "version": "v1.12.0",
     }
-    table |= {key: str(value).lower() for key, value in flags.items()}
-    lines = [f"{key}: {value}" for key, value in table.items()]
-    lists = [
-        f"dim-vocabs:\n  - {source_words}\n  - {target_words}",
-        "input-types:\n  []",
-        "transformer-tied-layers:\n  []",
-    ]
-    return "\n".join(sorted([*lines, *lists]))
+    return "\n".join(sorted(_setting(key, value) for key, value in settings.items()))
+
+
+def _setting(key: str, value: object) -> str:
+    if isinstance(value, list):
+        items = [f"\n  - {item}" for item in value] or ["\n  []"]
+        return f"{key}:{''.join(items)}"
+    return f"{key}: {str(value).lower()}"
