@@ -1,4 +1,4 @@
-"""The command line: one verb per job. Heavy imports stay inside the verbs, so that --help is instant."""
+"""The command line: one verb per job. A verb is loaded when it runs, torch when it needs it: --help is instant."""
 
 from __future__ import annotations
 

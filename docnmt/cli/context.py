@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 
+from rich.console import Console
+
 from docnmt.base.errors import DocnmtError
+from docnmt.base.files import write_atomically, write_json
+from docnmt.base.progress import Progress
+from docnmt.base.report import write_page
 from docnmt.cli.options import check_outputs, corpus_files, languages_of, only_gaps, show
+from docnmt.corpus.read import read_corpus
 
 # ---- `docnmt context-gain` ----
 
 
 def run_context_gain(options: argparse.Namespace) -> None:
-    from rich.console import Console
-
-    from docnmt.base.files import write_atomically, write_json
-    from docnmt.base.progress import Progress
-    from docnmt.base.report import write_page
-    from docnmt.corpus.read import read_corpus
     from docnmt.decoding.translator import load
     from docnmt.evaluation.context_gain import classes_of, context_gain, translation_quality, write_tokens
     from docnmt.evaluation.context_report import Figures, context_gain_page
@@ -66,10 +67,6 @@ def run_context_gain(options: argparse.Namespace) -> None:
 
 
 def run_contrast(options: argparse.Namespace) -> None:
-    import json
-
-    from docnmt.base.files import write_atomically
-    from docnmt.base.progress import Progress
     from docnmt.decoding.translator import load
     from docnmt.evaluation.contrastive_items import write_items
     from docnmt.evaluation.contrastive_layouts import read_set
@@ -94,7 +91,6 @@ def run_contrast(options: argparse.Namespace) -> None:
 
 
 def run_make(options: argparse.Namespace) -> None:
-    from docnmt.corpus.read import read_corpus
     from docnmt.evaluation.contrastive_items import write_items
     from docnmt.evaluation.probe_words import chosen_classes
     from docnmt.evaluation.probes import ProbeMaker, prior_table

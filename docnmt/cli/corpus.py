@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 import argparse
+from itertools import chain
 from pathlib import Path
 
-from docnmt.base.errors import DocnmtError
+from rich.console import Console
+
+from docnmt.base.errors import DocnmtError, SkipBad, raise_bad
+from docnmt.base.files import write_atomically, write_json
+from docnmt.base.lines import CorpusFiles, InputFile
+from docnmt.base.progress import Progress
 from docnmt.cli.options import check_outputs, corpus_files, languages_of, show
+from docnmt.config import one_of
+from docnmt.corpus import clean as report
+from docnmt.corpus.clean import Cleaner, Limits, read_all
+from docnmt.corpus.inspect import PAPER, comparison, expected_of, inspect, print_inspection, sizes_table
+from docnmt.corpus.read import read_corpus
+from docnmt.corpus.rows import LeaveGaps, writer_for
+from docnmt.document import ContextSpec
+from docnmt.recipes import OWN, load_recipe
 
 
 def run_corpus_demo(options: argparse.Namespace) -> None:
@@ -17,18 +31,6 @@ def run_corpus_demo(options: argparse.Namespace) -> None:
 
 
 def run_corpus_inspect(options: argparse.Namespace) -> None:
-    from itertools import chain
-
-    from rich.console import Console
-
-    from docnmt.base.errors import SkipBad, raise_bad
-    from docnmt.base.files import write_json
-    from docnmt.base.progress import Progress
-    from docnmt.config import one_of
-    from docnmt.corpus.inspect import PAPER, comparison, expected_of, inspect, print_inspection, sizes_table
-    from docnmt.corpus.read import read_corpus
-    from docnmt.document import ContextSpec
-    from docnmt.recipes import OWN, load_recipe
 
     name = options.files[0]
     recipe = load_recipe(name) if len(options.files) == 1 and (name.endswith(".toml") or name in OWN) else None
@@ -67,14 +69,6 @@ def run_corpus_inspect(options: argparse.Namespace) -> None:
 
 
 def run_corpus_clean(options: argparse.Namespace) -> None:
-    from rich.console import Console
-
-    from docnmt.base.files import write_atomically, write_json
-    from docnmt.base.lines import CorpusFiles
-    from docnmt.base.progress import Progress
-    from docnmt.corpus import clean as report
-    from docnmt.corpus.clean import Cleaner, Limits, read_all
-    from docnmt.corpus.rows import LeaveGaps, writer_for
 
     if options.report and not options.report.endswith((".json", ".md")):
         raise DocnmtError(f"--report {options.report}: must end in .json or .md\n  Choose such a name.")
@@ -108,10 +102,7 @@ def run_corpus_clean(options: argparse.Namespace) -> None:
 
 
 def run_corpus_align(options: argparse.Namespace) -> None:
-    from docnmt.base.lines import InputFile
-    from docnmt.base.progress import Progress
     from docnmt.corpus.align import align_books, alignment_table, good_chapters, read_book
-    from docnmt.corpus.rows import writer_for
 
     write = writer_for(options.output)
     check_outputs(options.output, options.json)

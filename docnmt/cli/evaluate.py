@@ -7,16 +7,16 @@ import os
 from typing import TYPE_CHECKING
 
 from docnmt.base.errors import DocnmtError, missing_extra
+from docnmt.base.files import write_atomically
+from docnmt.base.progress import Progress
 from docnmt.cli.options import check_outputs, show
 
 if TYPE_CHECKING:
-    from docnmt.base.progress import Progress
     from docnmt.evaluation.outputs import Output, References
     from docnmt.evaluation.scores import Measured, Part
 
 
 def run_evaluate(options: argparse.Namespace) -> None:
-    from docnmt.base.progress import Progress
     from docnmt.base.report import page
     from docnmt.evaluation.scores import documents_of, evaluate, figures, result_tables
 
@@ -29,7 +29,6 @@ def run_evaluate(options: argparse.Namespace) -> None:
 
 
 def run_compare(options: argparse.Namespace) -> None:
-    from docnmt.base.progress import Progress
     from docnmt.evaluation.comparison import compare_systems, comparison_figures, comparison_page, comparison_tables
 
     if len(options.files) < 2:
@@ -112,7 +111,6 @@ def run_judge(options: argparse.Namespace) -> None:
 
 
 def run_judgements(options: argparse.Namespace) -> None:
-    from docnmt.base.files import write_atomically
     from docnmt.judging.store import Store
     from docnmt.judging.summary import as_csv, figures, summarise, summary_table
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from docnmt.base.errors import DocnmtError, SkipBad
+from docnmt.base.progress import Progress
+from docnmt.base.report import Table, columns
 from docnmt.cli.options import check_outputs, corpus_files, languages_of, one_or_two, show
+from docnmt.config import DataConfig
+from docnmt.recipes import OWN, load_recipe
 
 if TYPE_CHECKING:
-    from docnmt.base.progress import Progress
-    from docnmt.base.report import Table
-    from docnmt.config import DataConfig
     from docnmt.document import ParallelDocument
     from docnmt.engine.shortlist import Shortlist, TrainingPairs
     from docnmt.model_folder import Kind, ModelCard, Quantized
@@ -21,9 +24,6 @@ if TYPE_CHECKING:
 
 
 def run_quantize(options: argparse.Namespace) -> None:
-    from dataclasses import asdict
-    from pathlib import Path
-
     from docnmt.model_folder import quantize_folder
 
     check_outputs(options.json)
@@ -36,8 +36,6 @@ def run_quantize(options: argparse.Namespace) -> None:
 
 
 def quantized_table(done: Quantized) -> Table:
-    from docnmt.base.report import Table, columns
-
     def megabytes(made: Quantized | Kind) -> list[str]:
         return [f"{count / 1e6:,.2f}" for count in (made.bytes_before, made.bytes_after)]
 
@@ -55,9 +53,6 @@ def quantized_table(done: Quantized) -> Table:
 
 
 def run_shortlist(options: argparse.Namespace) -> None:
-    from pathlib import Path
-
-    from docnmt.base.progress import Progress
     from docnmt.data.subwords import Subwords
     from docnmt.engine.shortlist import FILE, TrainingPairs, learn_lexicon, make_shortlist, subwords_key
     from docnmt.model_folder import load_card
@@ -92,7 +87,6 @@ def run_shortlist(options: argparse.Namespace) -> None:
 
 def coverage_table(shortlists: Iterable[tuple[int, Shortlist]], pairs: TrainingPairs, chosen: int) -> Table:
     """A row for each shortlist, under its number of candidates for a source piece; the chosen one stands out."""
-    from docnmt.base.report import Table, columns
     from docnmt.engine.shortlist import BATCH, coverage
 
     names = ("translations", "covered", "candidates", f"of {BATCH} sentences")
@@ -123,10 +117,6 @@ def coverage_table(shortlists: Iterable[tuple[int, Shortlist]], pairs: TrainingP
 
 def _data(options: argparse.Namespace, card: ModelCard) -> DataConfig:
     """The corpora that the command line names, or the recipe on it."""
-    from dataclasses import replace
-
-    from docnmt.config import DataConfig
-    from docnmt.recipes import OWN, load_recipe
 
     if any(file.endswith(".toml") or file in OWN for file in options.files):
         if len(options.files) > 1:

@@ -6,16 +6,16 @@ import argparse
 import os
 from pathlib import Path
 
+from rich.console import Console
+
 from docnmt.base.errors import DocnmtError
+from docnmt.base.files import write_json
+from docnmt.base.progress import Progress
+from docnmt.base.report import write_tables
 from docnmt.cli.options import check_cluster, check_outputs, recipe_of
 
 
 def run_tables(options: argparse.Namespace) -> None:
-    from rich.console import Console
-
-    from docnmt.base.files import write_json
-    from docnmt.base.progress import Progress
-    from docnmt.base.report import write_tables
     from docnmt.experiments import job
     from docnmt.model_folder import set_threads
 

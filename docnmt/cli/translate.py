@@ -13,10 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from docnmt.base.errors import DocnmtError
+from docnmt.base.files import write_json
+from docnmt.base.progress import Progress
+from docnmt.base.report import Table, columns
 from docnmt.cli.options import check_cluster, check_outputs, corpus_files, languages_of, only_gaps
+from docnmt.documents.segment import KINDS, PACKED, kind_of
 
 if TYPE_CHECKING:
-    from docnmt.base.progress import Progress
     from docnmt.decoding.jobs import ShareOut
     from docnmt.decoding.scoring import SentenceScore
     from docnmt.decoding.terms import TermCheck
@@ -24,12 +27,10 @@ if TYPE_CHECKING:
 
 
 def run_translate(options: argparse.Namespace) -> None:
-    from docnmt.base.progress import Progress
     from docnmt.decoding.files import read_previous
     from docnmt.decoding.jobs import FileJob, say_encoding, translate_files
     from docnmt.decoding.terms import Glossary
     from docnmt.decoding.translator import load
-    from docnmt.documents.segment import PACKED, kind_of
     from docnmt.model_folder import model_key
 
     if int(os.environ.get("WORLD_SIZE", 1)) > 1:
@@ -99,7 +100,6 @@ def run_translate(options: argparse.Namespace) -> None:
 def in_folders(given: Sequence[str]) -> tuple[dict[str, str], list[str]]:
     """The files that are given, each with its name in an output folder, and of folders what is in them at any depth;
     and those in folders that are left out, as no reader knows their kind."""
-    from docnmt.documents.segment import KINDS, kind_of
 
     found: dict[str, str] = {}
     left_out: list[str] = []
@@ -178,9 +178,6 @@ def _terms_told(translator: Translator, report: str, progress: Progress) -> Iter
 
 
 def _tell_terms(terms: TermCheck, report: str, progress: Progress) -> None:
-    from docnmt.base.files import write_json
-    from docnmt.base.report import Table, columns
-
     if progress.quiet:
         return
     if terms.unmet:
@@ -200,8 +197,6 @@ def _short(text: str) -> str:
 
 def run_score(options: argparse.Namespace) -> None:
     """One line a sentence: document, number, log-probability with context, without, pieces; then a summary."""
-    from docnmt.base.files import write_json
-    from docnmt.base.progress import Progress
     from docnmt.corpus.read import read_corpus
     from docnmt.decoding.translator import load
     from docnmt.decoding.units import SENTENCE_RULE
