@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from docnmt.base.errors import DocnmtError, OnBad, raise_bad
 from docnmt.base.lines import MAX_CHARACTERS, STDIN, CorpusFiles, InputFile
@@ -29,73 +30,25 @@ from docnmt.documents.segment import kind_of
 
 _T = TypeVar("_T")
 
-# Readers by format, each loaded when a file of its format is found. Both sides in one file (`path`):
-# (file, reading) -> rows.
-_ONE_FILE = {
-    "tsv": "docnmt.corpus.tabular:read_tsv",
-    "bars": "docnmt.corpus.tabular:read_bars",
-    "jsonl": "docnmt.corpus.tabular:read_jsonl",
-    "wmt-xml": "docnmt.corpus.sgml:read_wmt_xml",
-    "tmx": "docnmt.corpus.memories:read_tmx",
-    "xliff": "docnmt.corpus.memories:read_xliff",
-    "po": "docnmt.corpus.memories:read_po",
-}
-# One file per side (`source` and `target`): (source, target, reading) -> rows.
-_TWO_FILES = {
-    "text": "docnmt.corpus.plain:read_text",
-    "sentences": "docnmt.corpus.plain:read_sentences",
-    "lines": "docnmt.corpus.plain:read_document_lines",
-    "nist-sgml": "docnmt.corpus.sgml:read_sets",
-    "iwslt-xml": "docnmt.corpus.sgml:read_sets",
-    "iwslt-tags": "docnmt.corpus.sgml:read_talks",
-    "files": "docnmt.corpus.pairs:read_file_pair",
-}
-# One such file on its own: (file, reading) -> sides.
-_ONE_SIDE = {
-    "text": "docnmt.corpus.plain:text_sides",
-    "sentences": "docnmt.corpus.plain:sentence_sides",
-    "lines": "docnmt.corpus.plain:document_line_sides",
-    "nist-sgml": "docnmt.corpus.sgml:set_sides",
-    "iwslt-xml": "docnmt.corpus.sgml:set_sides",
-    "iwslt-tags": "docnmt.corpus.sgml:talk_sides",
-}
-# Formats that may have several references or translations: (file, reading) -> rows.
-_SCORED = {
-    "nist-sgml": "docnmt.corpus.sgml:read_set_translations",
-    "iwslt-xml": "docnmt.corpus.sgml:read_set_translations",
-}
-# Plain text with documents given by another file: (source, target, that file, reading) -> rows.
-_WITH_IDS = "docnmt.corpus.plain:read_with_ids"
-_WITH_STARTS = "docnmt.corpus.plain:read_with_starts"
-# Two folders: (source, target, encoding, reading) -> rows.
-_RELEASE = "docnmt.corpus.ldc:read_release"
+_FORMATS: dict[str, dict[str, Any]] = tomllib.loads(
+    Path(__file__).with_name("formats.toml").read_text(encoding="utf-8")
+)
+FORMATS = tuple(_FORMATS)
+RELEASE = "ldc"
+_ONE_FILE = [name for name, entry in _FORMATS.items() if "both" in entry]
+_SOURCE_ALONE = [name for name, entry in _FORMATS.items() if "side" in entry] + ["wmt-xml", "tsv", "bars", "jsonl"]
+_TAGS = {tag: name for name, entry in _FORMATS.items() for tag in entry.get("tags", ())}
 _EMPTY = "The corpus is empty, or nothing in it could be used"
-_SOURCE_ALONE = (*_ONE_SIDE, "wmt-xml", "tsv", "bars", "jsonl")
-_PARTLY_TRANSLATED = ("xliff", "po", "files")
 # Kinds of document that do not come in pairs: plain text is read line by line, catalogues hold both sides.
 _NOT_PAIRED = ("", "text", "po", "xliff")
-RELEASE = "ldc"
-FORMATS: tuple[str, ...] = (*_TWO_FILES, *_ONE_FILE, RELEASE)
 
 # How many lines at the beginning of a file must agree for it to count as columns.
 _SAMPLE = 20
 _CATALOGUE = re.compile(
     r'^msgid[ \t]+"[^\n]*"[ \t\r]*\n(?:"[^\n]*\n|msgid_plural[^\n]*\n)*msgstr(?:\[0\])?[ \t]+"', re.MULTILINE
 )
-_MARKUP_FORMATS = {
-    "tmx": "tmx",
-    "xliff": "xliff",
-    "dataset": "wmt-xml",
-    "mteval": "iwslt-xml",
-    "srcset": "nist-sgml",
-    "refset": "nist-sgml",
-    "tstset": "nist-sgml",
-    "url": "iwslt-tags",
-    "talkid": "iwslt-tags",
-    "keywords": "iwslt-tags",
-}
 _XML = re.compile(r"\s*<(?:\?xml|!doctype)\b", re.IGNORECASE)
-_MARKUP = re.compile(rf"<({'|'.join(_MARKUP_FORMATS)}|doc)\b", re.IGNORECASE)
+_MARKUP = re.compile(rf"<({'|'.join(_TAGS)}|doc)\b", re.IGNORECASE)
 
 
 def read_corpus(
@@ -155,13 +108,19 @@ def read_rows(path: str, want: Want, language: str = "") -> list[Row]:
         return list(_rows_of_file(file, scored_format(file), reading))
 
 
+def _reader(name: str, how: str) -> Callable[..., Iterator[Any]]:
+    """The reader of a format that formats.toml names."""
+    found: Callable[..., Iterator[Any]] = resolve_name(f"docnmt.corpus.{_FORMATS[name][how]}")
+    return found
+
+
 def _rows_of_file(file: InputFile, name: str, reading: Reading) -> Iterator[Row]:
     """The rows of a file that is read on its own."""
     if name in _ONE_FILE:
-        return unique_documents(resolve_name(_ONE_FILE[name])(file, reading), file.name, reading)
-    if reading.for_scoring and name in _SCORED:
-        return resolve_name(_SCORED[name])(file, reading)
-    sides: Iterator[Side] = resolve_name(_ONE_SIDE[name])(file, reading)
+        return unique_documents(_reader(name, "both")(file, reading), file.name, reading)
+    if reading.for_scoring and "versions" in _FORMATS[name]:
+        return _reader(name, "versions")(file, reading)
+    sides: Iterator[Side] = _reader(name, "side")(file, reading)
     if reading.for_scoring:
         return (row for side in sides for row in rows_of(None, [side], reading))
     return (row for side in sides for row in rows_of(side, [], reading))
@@ -169,19 +128,19 @@ def _rows_of_file(file: InputFile, name: str, reading: Reading) -> Iterator[Row]
 
 def _rows(files: CorpusFiles, reading: Reading, stack: ExitStack) -> Iterator[Row]:
     if _is_release(files):
-        return resolve_name(_RELEASE)(files.source, files.target, files.encoding, reading)
+        return _reader(RELEASE, "folders")(files.source, files.target, files.encoding, reading)
     sides = _open_sides(files, stack)
     name = _format_of(files, sides)
     if name in _ONE_FILE:
         rows = _rows_of_file(sides[0], name, reading)
     elif told := files.document_ids or files.document_starts:
         marks = stack.enter_context(InputFile(told))
-        read = resolve_name(_WITH_IDS if files.document_ids else _WITH_STARTS)
+        read = _reader(name, "ids" if files.document_ids else "starts")
         rows = unique_documents(read(*sides, marks, reading), sides[0].name, reading)
     else:
-        read = resolve_name(_TWO_FILES["sentences" if name == "text" and reading.sentence_level else name])
+        read = _reader("sentences" if name == "text" and reading.sentence_level else name, "pair")
         rows = read(*sides, reading)
-    return translated_documents(rows) if name in _PARTLY_TRANSLATED else rows
+    return translated_documents(rows) if "partly_translated" in _FORMATS[name] else rows
 
 
 def _at_least_one(documents: Iterator[_T], name: str, why: str = _EMPTY) -> Iterator[_T]:
@@ -344,7 +303,7 @@ def _markup_format(head: str) -> str:
     name = found[1].lower()
     if name == "doc":
         return "nist-sgml" if re.search(r"<seg\b", head, re.IGNORECASE) else "iwslt-tags"
-    return _MARKUP_FORMATS[name]
+    return _TAGS[name]
 
 
 def _other_format(head: str) -> str:
