@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import gzip
 import io
-import json
 import re
 import sys
 import zlib
@@ -189,14 +188,6 @@ class InputFile:
                 raise BadInput(line.kind, line.problem, line.remedy, file=self.name, line=number)
             yield number, line
 
-    def json_lines(self, limit: int, remedy: str) -> Iterator[tuple[int, dict[str, Any] | Flaw]]:
-        """The object of every line that is not blank, with the line's number; a Flaw in place of a bad one."""
-        for number, line in enumerate(self.lines(limit), 1):
-            if isinstance(line, Flaw):
-                yield number, line
-            elif line.strip():
-                yield number, _json_object(line, remedy)
-
     def chunks(self) -> Iterator[str]:
         """The text in pieces cut anywhere; bytes that are not UTF-8 come as lone surrogates (see `find_flaw`)."""
         raw = self._read()
@@ -244,16 +235,6 @@ class InputFile:
             raise DocnmtError(
                 f"{self.name}: cannot be read: {error}\n  The file may be incomplete: copy it again."
             ) from error
-
-
-def _json_object(line: str, remedy: str) -> dict[str, Any] | Flaw:
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        return Flaw("bad JSON", f"not valid JSON: {error}", remedy, line)
-    if not isinstance(record, dict):
-        return Flaw("bad JSON", "this line is not a JSON object", remedy, line)
-    return record
 
 
 def _open(path: str) -> io.BufferedReader:

@@ -26,7 +26,7 @@ MAX_SENTENCES = 100_000
 BARS = "|||"  # between columns
 SENTENCE_END = "</s>"  # inside a line that holds a whole document
 
-REMEDIES = {
+_REMEDIES = {
     "unequal sides": "Give each source sentence exactly one target sentence, in the same order.",
     "empty side": "Fill in the empty side, or remove the pair (for a gap, leave both sides empty).",
     "unknown document": "Give every sentence a document id, the same on both sides.",
@@ -84,7 +84,7 @@ class Reading:
     def bad(
         self, kind: str, problem: str, *, file: str, document: str = "", line: int | None = None, remedy: str = ""
     ) -> None:
-        self.on_bad(BadInput(kind, problem, remedy or REMEDIES[kind], file=file, document=document, line=line))
+        self.on_bad(BadInput(kind, problem, remedy or _REMEDIES[kind], file=file, document=document, line=line))
 
     def flaw(self, flaw: Flaw, *, file: str, document: str = "", line: int | None = None) -> None:
         self.bad(flaw.kind, flaw.problem, file=file, document=document, line=line, remedy=flaw.remedy)
@@ -93,7 +93,7 @@ class Reading:
 def no_boundaries(file: str, sentences: int) -> BadInput:
     """Raised even when bad places are skipped, as nothing would be left."""
     kind = "no document boundaries"
-    return BadInput(kind, f"no document boundaries in {sentences:,} sentences", REMEDIES[kind], file=file)
+    return BadInput(kind, f"no document boundaries in {sentences:,} sentences", _REMEDIES[kind], file=file)
 
 
 # ---- From the sides of a document to rows ----

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from functools import partial
 
 from docnmt.base.lines import SENTENCES_PER_LINE, Flaw, InputFile, Line, find_flaw
-from docnmt.corpus.rows import BARS, REMEDIES, Reading, Row, Side, Want, rows_at, rows_of
+from docnmt.corpus.rows import BARS, Reading, Row, Side, Want, rows_at, rows_of
 from docnmt.document import GAP
 
 
@@ -61,9 +62,19 @@ def read_jsonl(file: InputFile, reading: Reading) -> Iterator[Row]:
     A gap is null, or an empty sentence, on both sides.
     """
     previous, read_from = "", 0
-    for number, record in file.json_lines(reading.limit * SENTENCES_PER_LINE, REMEDIES["bad JSON"]):
-        if isinstance(record, Flaw):
-            reading.flaw(record, file=file.name, line=number)
+    for number, line in enumerate(file.lines(reading.limit * SENTENCES_PER_LINE), 1):
+        if isinstance(line, Flaw):
+            reading.flaw(line, file=file.name, line=number)
+            continue
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            reading.bad("bad JSON", f"not valid JSON: {error}", file=file.name, line=number)
+            continue
+        if not isinstance(record, dict):
+            reading.bad("bad JSON", "this line is not a JSON object", file=file.name, line=number)
             continue
         document = _document_id(record)
         if not document:

@@ -26,8 +26,6 @@ KEPT = 20  # sentences of context on either side: more than any antecedent needs
 
 Passage = tuple[str, ...]
 
-_FIELDS_REMEDY = "See docs/contrastive.md for the fields."
-
 
 @dataclass(frozen=True, slots=True)
 class Item:
@@ -83,10 +81,18 @@ def write_items(path: str | Path, items: Iterable[Item]) -> None:
 def read_items(file: InputFile) -> list[Item]:
     """A set in docnmt's own layout: an item a line."""
     items = []
-    for number, record in file.json_lines(MAX_CHARACTERS * SENTENCES_PER_LINE, _FIELDS_REMEDY):
+    for number, line in enumerate(file.lines(MAX_CHARACTERS * SENTENCES_PER_LINE), 1):
         place = ItemPlace(file.name, line=number)
-        if isinstance(record, Flaw):
-            raise place.bad(record.problem, record.remedy)
+        if isinstance(line, Flaw):
+            raise place.bad(line.problem, line.remedy)
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise place.bad(f"not valid JSON: {error}") from None
+        if not isinstance(record, dict):
+            raise place.bad("this line is not a JSON object")
         items.append(item_from(record, place))
     return at_least_one(items, file.name)
 
@@ -108,7 +114,7 @@ class ItemPlace:
     line: int | None = None
     item: int | None = None
 
-    def bad(self, problem: str, remedy: str = _FIELDS_REMEDY) -> BadInput:
+    def bad(self, problem: str, remedy: str = "See docs/contrastive.md for the fields.") -> BadInput:
         problem = problem if self.item is None else f"item {self.item}: {problem}"
         return BadInput("bad contrastive item", problem, remedy, file=self.file, line=self.line)
 

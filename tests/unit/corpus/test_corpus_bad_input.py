@@ -386,10 +386,10 @@ def test_bad_place_is_skipped_and_counted(name: str, tmp_path: Path) -> None:
 
 
 def test_every_kind_is_tested() -> None:
-    from docnmt.corpus.rows import REMEDIES
+    from docnmt.corpus.rows import _REMEDIES
 
     beside = {"no document boundaries"}  # never skipped; tested below
-    assert set(REMEDIES) - beside <= {case.kind for case in CASES.values()}
+    assert set(_REMEDIES) - beside <= {case.kind for case in CASES.values()}
 
 
 def test_a_table_without_documents_is_told_what_it_lacks(tmp_path: Path) -> None:
