@@ -166,7 +166,7 @@ class PackageText:
     `main` is the part that states the language of all of them.
     """
 
-    def __init__(self, data: bytes, parts: Mapping[str, SplicedFile[str] | SplicedFile[bytes]], main: str = ""):
+    def __init__(self, data: bytes, parts: Mapping[str, SplicedFile], main: str = ""):
         self._data, self._parts, self._main = data, parts, main
         self.segments: Sequence[Segment] = [segment for part in parts.values() for segment in part.segments]
 

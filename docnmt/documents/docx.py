@@ -13,12 +13,11 @@ from docnmt.base.errors import DocnmtError
 from docnmt.documents.archive import Archive, PackageText
 from docnmt.documents.inline import Passage, Piece, has_letters, trim
 from docnmt.documents.outline import Outline
-from docnmt.documents.segment import Change, FileText, Place, Segment
+from docnmt.documents.segment import Change, FileText, Place, Segment, Span
 from docnmt.documents.xml import (
     Element,
-    Part,
     Text,
-    XmlBytes,
+    XmlText,
     attribute_places,
     escape,
     pieces_of,
@@ -50,13 +49,13 @@ class Run:
 
     element: Element
     properties: Element | None
-    look: bytes
+    look: str
 
     @classmethod
-    def of(cls, element: Element, xml: XmlBytes) -> Run:
+    def of(cls, element: Element, xml: XmlText) -> Run:
         properties = element.find("w:rPr")
         seen = [child for child in properties.elements if child.name not in _SAME_LOOK] if properties else []
-        return cls(element, properties, b"".join(xml.data[child.start : child.end] for child in seen))
+        return cls(element, properties, "".join(xml.text[child.start : child.end] for child in seen))
 
 
 @dataclass(slots=True, eq=False)
@@ -76,10 +75,10 @@ class _Part:
     """One of the XML files in the archive. `code` names the styles of text that is program code, `headings` those of
     headings; `role` is what all text in it is."""
 
-    def __init__(self, xml: XmlBytes, code: set[str], headings: set[str], role: str):
+    def __init__(self, xml: XmlText, code: set[str], headings: set[str], role: str):
         self.xml, self._code, self._headings, self._role = xml, code, headings, role
 
-    def places(self, outermost: Element) -> Iterator[Place[bytes]]:
+    def places(self, outermost: Element) -> Iterator[Place]:
         known: dict[Segment, list[_Runs]] = {}
         for element in outermost.walk():
             if element.name == "wp:docPr":
@@ -241,9 +240,9 @@ def _whole_runs(pieces: Sequence[RunPiece], first: int, last: int) -> tuple[int,
 
 def _with_looks(pieces: Sequence[RunPiece]) -> tuple[Run | None, list[RunPiece]]:
     """A run with the look of most of the text, and the pieces with marks around text that looks different."""
-    lengths: Counter[bytes] = Counter()
-    runs: dict[bytes, Run] = {}
-    stretches: list[tuple[int, int, bytes]] = []  # first and last text, and their look
+    lengths: Counter[str] = Counter()
+    runs: dict[str, Run] = {}
+    stretches: list[tuple[int, int, str]] = []  # first and last text, and their look
     joined = False
     for number, piece in enumerate(pieces):
         if piece.pair and not piece.loose:
@@ -257,7 +256,7 @@ def _with_looks(pieces: Sequence[RunPiece]) -> tuple[Run | None, list[RunPiece]]
             else:
                 stretches.append((number, number, look))
             joined = True
-    base = max(lengths, key=lambda look: lengths[look], default=b"")
+    base = max(lengths, key=lambda look: lengths[look], default="")
     first = {start: look for start, _, look in stretches if look != base}
     last = {end: start for start, end, look in stretches if look != base}
     result: list[RunPiece] = []
@@ -279,16 +278,16 @@ class _Runs:
     end: int
     passage: Passage
     base: Run
-    xml: XmlBytes
+    xml: XmlText
 
-    def parts(self, translation: Segment) -> Iterator[Part]:
+    def parts(self, translation: Segment) -> Iterator[str | Span]:
         prefix = self.xml.tag_name(self.base.element).removesuffix("r")
-        end = self.xml.encode(f"</{prefix}r>")
+        end = f"</{prefix}r>"
         looks: dict[int | str, Run] = {}
         for piece in self.passage.pieces(translation):
             if isinstance(piece, str):
                 run = next(reversed(looks.values()), self.base)
-                yield from _in(run, [self.xml.encode(_spelled(piece, prefix))], end)
+                yield from _in(run, [_spelled(piece, prefix)], end)
             elif piece.pair in looks:
                 del looks[piece.pair]
             elif isinstance(piece, RunPiece) and piece.look:
@@ -299,13 +298,13 @@ class _Runs:
                     yield from _in(around, spans, end) if around else spans
 
 
-def _changes(twins: Sequence[_Runs], translation: Segment) -> Iterator[Change[bytes]]:
+def _changes(twins: Sequence[_Runs], translation: Segment) -> Iterator[Change]:
     for runs in twins:
         if not translation.reads_as(runs.passage.segment):
             yield Change(runs.start, runs.end, list(runs.parts(translation)))
 
 
-def _in(run: Run, content: Sequence[Part], end: bytes) -> Iterator[Part]:
+def _in(run: Run, content: Sequence[str | Span], end: str) -> Iterator[str | Span]:
     yield run.element.start, run.element.inner
     if run.properties:
         yield run.properties.start, run.properties.end
@@ -366,22 +365,22 @@ def read(data: bytes, name: str, languages: tuple[str, str]) -> FileText:
     outline = Outline(_NAMESPACES, _INLINE.__contains__, lambda name, _: name in _FREE, {"w:rPr"})
     for wanted in _WITH_TEXT:
         for part in sorted(part for part, kind in types.items() if kind.endswith(wanted)):
-            xml = XmlBytes(files[part], f"{name} ({part})")
+            xml = XmlText(files[part], f"{name} ({part})")
             if wanted == _TITLE:
-                parts[part] = xml_file(xml, {"dc:title"}, partial(_title, xml), outline, files.room)
+                parts[part] = xml_file(xml, {"dc:title"}, _title, outline, files.room)
             else:
                 reader = _Part(xml, code, headings, _ROLES.get(wanted, ""))
                 parts[part] = xml_file(xml, {"w:p", "wp:docPr"}, reader.places, outline, files.room)
     return PackageText(data, parts)
 
 
-def _title(xml: XmlBytes, title: Element) -> Iterator[Place[bytes]]:
-    return text_places(xml, pieces_of(title), "title")
+def _title(title: Element) -> Iterator[Place]:
+    return text_places(pieces_of(title), "title")
 
 
 def _types(files: Mapping[str, bytes], name: str) -> dict[str, str]:
     """What each file in the archive is."""
-    xml = XmlBytes(files.get(_TYPES, b"<none/>"), f"{name} ({_TYPES})")
+    xml = XmlText(files.get(_TYPES, b"<none/>"), f"{name} ({_TYPES})")
     overrides = (element.attributes for element in xml.elements({"types:Override"}, _NAMESPACES))
     types = {found.get("PartName", "").removeprefix("/"): found.get("ContentType", "") for found in overrides}
     return {part: kind for part, kind in types.items() if part in files}
@@ -389,6 +388,6 @@ def _types(files: Mapping[str, bytes], name: str) -> dict[str, str]:
 
 def _styles(data: bytes, name: str) -> Iterator[tuple[str, str]]:
     """The key of each style, and its name in lower case."""
-    for style in XmlBytes(data, f"{name} (styles)").elements({"w:style"}, _NAMESPACES):
+    for style in XmlText(data, f"{name} (styles)").elements({"w:style"}, _NAMESPACES):
         if named := style.find("w:name"):
             yield style.attributes.get("w:styleId", ""), named.attributes.get("w:val", "").lower()

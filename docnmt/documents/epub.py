@@ -75,10 +75,10 @@ class _List(Page):
                 found = attributes(self.text, token, _ATTRIBUTES)
                 yield name, {key: html.unescape(attribute.value) for key, attribute in found.items()}
 
-    def texts(self, wanted: Sequence[str], languages: tuple[str, str], language: str = "") -> SplicedFile[str]:
+    def texts(self, wanted: Sequence[str], languages: tuple[str, str], language: str = "") -> SplicedFile:
         """The texts of these elements as segments; the first element `language` names the language of the book."""
 
-        def places() -> Iterator[Place[str] | Change[str]]:
+        def places() -> Iterator[Place | Change]:
             reader = Reader(self.text, self.name, True, self.encoding, languages)
             for content in self._contents(wanted):
                 yield from reader.read(content.start, content.end)

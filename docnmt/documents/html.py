@@ -51,9 +51,7 @@ class Page:
         self._byte_order_mark, self.text, self.encoding = decode(data, name)
         self.xml = xml or self.text.lstrip().startswith("<?xml")
 
-    def file(
-        self, places: Callable[[], Iterable[Place[str] | Change[str]]], room: Room | None = None
-    ) -> SplicedFile[str]:
+    def file(self, places: Callable[[], Iterable[Place | Change]], room: Room | None = None) -> SplicedFile:
         return SplicedFile(self._data, self.text, self.name, places, self._encoded, room)
 
     def _encoded(self, text: str) -> bytes:
@@ -62,18 +60,16 @@ class Page:
         return outline.checked(self._data, new, self.name) if self.xml else new
 
 
-def read(data: bytes, name: str, languages: tuple[str, str]) -> SplicedFile[str]:
+def read(data: bytes, name: str, languages: tuple[str, str]) -> SplicedFile:
     return read_page(data, name, languages, xml=PurePath(name).suffix.lower() == ".xhtml")
 
 
-def read_page(
-    data: bytes, name: str, languages: tuple[str, str], xml: bool, room: Room | None = None
-) -> SplicedFile[str]:
+def read_page(data: bytes, name: str, languages: tuple[str, str], xml: bool, room: Room | None = None) -> SplicedFile:
     page = Page(data, name, xml)
     return page.file(lambda: Reader(page.text, name, page.xml, page.encoding, languages).read(0, len(page.text)), room)
 
 
-def places_in(text: str, name: str, start: int, end: int) -> Iterator[Place[str]]:
+def places_in(text: str, name: str, start: int, end: int) -> Iterator[Place]:
     """The places of a piece of HTML inside another text."""
     found = Reader(text, name, False, "utf-8", ("", "")).read(start, end)
     return (place for place in found if isinstance(place, Place))
@@ -94,10 +90,10 @@ class Reader:
         self._encoding, self._languages = encoding, languages
         self._hard_space = "\xa0"  # or however the page spells it
         self._pieces: list[Piece] = []  # of the current line
-        self._later: list[Place[str]] = []  # the attributes in the line, which come after it
+        self._later: list[Place] = []  # the attributes in the line, which come after it
         self._role = ""  # of the line, by the block it is in
 
-    def read(self, start: int, end: int) -> Iterator[Place[str] | Change[str]]:
+    def read(self, start: int, end: int) -> Iterator[Place | Change]:
         if hard_space := _HARD_SPACE.search(self._text, start, end):
             self._hard_space = hard_space[0]
         # Read twice, as what a tag means depends on where its element ends.
@@ -158,7 +154,7 @@ class Reader:
             self._count()
         self._pieces += plain(self._text, start, end)
 
-    def _leave_alone(self, token: Token, end: int, read: dict[str, Attribute]) -> Iterator[Place[str]]:
+    def _leave_alone(self, token: Token, end: int, read: dict[str, Attribute]) -> Iterator[Place]:
         """An element that is not translated, though attributes of its tag may be."""
         places = [] if _says_no(read) else self._attribute_places(token, read)
         if token.name in BLOCKS:
@@ -185,7 +181,7 @@ class Reader:
         clings = self._text[tag.start - 1 : tag.start].strip(" \t\r\n") not in ("", ">")
         return "href" in read and "#" in read["href"].value and (clings or not any(map(str.isdigit, text)))
 
-    def _read_tag(self, token: Token, read: dict[str, Attribute], pair: int) -> Iterator[Place[str] | Change[str]]:
+    def _read_tag(self, token: Token, read: dict[str, Attribute], pair: int) -> Iterator[Place | Change]:
         places = self._attribute_places(token, read)
         yield from self._language_changes(token, read)
         if token.name in BLOCKS:
@@ -204,7 +200,7 @@ class Reader:
                 return piece.breaks
         return False
 
-    def _end_line(self, *places: Place[str]) -> Iterator[Place[str]]:
+    def _end_line(self, *places: Place) -> Iterator[Place]:
         """`places` come after it."""
         passage = passage_of(self._text, self._pieces)
         line = [passage.in_role(self._role).place(partial(self._written, passage))] if passage else []
@@ -224,8 +220,8 @@ class Reader:
         tags = self._text[piece.start : piece.end].lower()
         return bool(_LINK.match(tags)) or (not piece.pair and "<a " in tags)
 
-    def _attribute_places(self, token: Token, read: dict[str, Attribute]) -> list[Place[str]]:
-        places: list[Place[str]] = []
+    def _attribute_places(self, token: Token, read: dict[str, Attribute]) -> list[Place]:
+        places: list[Place] = []
         role = "picture" if token.name in ("img", "area") else ""
         for attribute in _read_attributes(token.name, read):
             text = collapsed(html.unescape(attribute.value)).strip()
@@ -242,7 +238,7 @@ class Reader:
         text = html.escape(text, quote=False).replace("\xa0", self._hard_space)
         return text.encode(self._encoding, "xmlcharrefreplace").decode(self._encoding)
 
-    def _language_changes(self, token: Token, read: dict[str, Attribute]) -> Iterator[Change[str]]:
+    def _language_changes(self, token: Token, read: dict[str, Attribute]) -> Iterator[Change]:
         """Where the page, or a part of it, is declared to be in the source language, declares the target language."""
         source, target = (language.replace("_", "-") for language in self._languages)
         if not target:

@@ -1,7 +1,7 @@
 """The inline model of all kinds: a paragraph of text and markup as a segment, its translation as text and markup.
 
 Each kind of file cuts its paragraphs into pieces: text as a reader sees it, and markup, each with the place where it
-is. Places are characters or bytes: nothing here depends on which.
+is.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
-from typing import AnyStr, Self
+from typing import Self
 
 from docnmt.documents.segment import Mark, Parts, Place, Segment, partners
 from docnmt.text.scripts import in_spaced_word
@@ -185,7 +185,7 @@ class Passage:
     def end(self) -> int:
         return self.all[-1].end
 
-    def place(self, parts: Callable[[Segment], Parts[AnyStr]]) -> Place[AnyStr]:
+    def place(self, parts: Callable[[Segment], Parts]) -> Place:
         return Place.of(self.start, self.end, self.segment, parts)
 
     def pieces(

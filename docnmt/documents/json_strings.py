@@ -27,7 +27,7 @@ _TEXT_KEYS = {"message", "defaultMessage"}
 _ENTRY_KEYS = _TEXT_KEYS | {"description", "placeholders", "id", "hash", "meaning", "context", "comment"}
 
 
-def read(data: bytes, name: str, languages: tuple[str, str]) -> SplicedFile[str]:
+def read(data: bytes, name: str, languages: tuple[str, str]) -> SplicedFile:
     text, encoding = decoded(data, name)
     strings = _Strings(text, _has_entries(_parsed(text, name)), languages)
     return SplicedFile(data, text, name, strings.places, encoding.encoded)
@@ -88,7 +88,7 @@ class _Strings:
         self._ascii = text.isascii() and re.search(r"\\u(?!00[0-7])", text) is not None
         self._icu = False
 
-    def places(self) -> Iterator[Place[str] | Change[str]]:
+    def places(self) -> Iterator[Place | Change]:
         """Walks through JSON that has been checked, with only the open containers in memory."""
         opened = [_Container("", False, False)]
         key, is_key = "", False
@@ -113,7 +113,7 @@ class _Strings:
             elif token[2] == ",":
                 is_key = here.is_object
 
-    def _string(self, start: int, end: int) -> Iterator[Place[str]]:
+    def _string(self, start: int, end: int) -> Iterator[Place]:
         value = json.loads(self._text[start:end])
         if _SURROGATE.search(value):
             return  # half of a surrogate pair cannot be written
@@ -121,7 +121,7 @@ class _Strings:
         self._icu = self._icu or choice
         found = message(value, translate=not choice)
 
-        def changes(*translations: Segment) -> Iterator[Change[str]]:
+        def changes(*translations: Segment) -> Iterator[Change]:
             new = found.written(translations)
             if self._icu and "'{" not in value:
                 new = new.replace("'{", "''{")  # to ICU an apostrophe before a brace is a quote
@@ -133,7 +133,7 @@ class _Strings:
         if found.segments:
             yield Place(start, found.segments, changes)
 
-    def _locale(self, start: int, end: int) -> Iterator[Change[str]]:
+    def _locale(self, start: int, end: int) -> Iterator[Change]:
         """ARB files state their language: now it is the target language."""
         source, target = (language.replace("-", "_") for language in self._languages)
         if target and (not source or primary(json.loads(self._text[start:end])) == primary(source)):

@@ -218,14 +218,14 @@ _TAG_WITH_ATTRIBUTES = re.compile(r"<[A-Za-z][^\s>]*\s[^>]*=")
 _LINE_END = re.compile(r"\r\n?|\n")
 
 
-def read(data: bytes, name: str, languages: tuple[str, str]) -> SplicedFile[str]:
+def read(data: bytes, name: str, languages: tuple[str, str]) -> SplicedFile:
     text, encoding = decoded(data, name)
     if "\0" in text:
         raise DocnmtError(f"{name}: not Markdown: it contains NUL bytes\n  Give the file the right extension.")
     return SplicedFile(data, text, name, partial(_places, text, name), encoding.encoded)
 
 
-def _places(text: str, name: str) -> Iterator[Place[str]]:
+def _places(text: str, name: str) -> Iterator[Place]:
     blocks = Blocks(text)
     for _ in blocks.read():
         pass  # links may be defined after they are used: all labels are known only at the end
@@ -242,7 +242,7 @@ class _Reader:
     def column(self, place: int) -> int:
         return place - self._line_starts[bisect_right(self._line_starts, place) - 1]
 
-    def places(self, block: Block) -> Iterator[Place[str]]:
+    def places(self, block: Block) -> Iterator[Place]:
         if block.kind == "html":
             try:
                 yield from places_in(self.text, self._name, *block.lines[0])
@@ -262,11 +262,11 @@ class _Reader:
         for span in tag_spans:
             yield from places_in(self.text, self._name, *span)
 
-    def _place(self, passage: Passage, spell: Callable[[str, Sequence[Mark]], str]) -> Place[str]:
+    def _place(self, passage: Passage, spell: Callable[[str, Sequence[Mark]], str]) -> Place:
         """A line of text with its marks, or a text inside one of these: an alternative text."""
 
-        def parts(new: Segment) -> Callable[[Splice[str]], str]:
-            def spelt(splice: Splice[str]) -> str:
+        def parts(new: Segment) -> Callable[[Splice], str]:
+            def spelt(splice: Splice) -> str:
                 def code(piece: Piece) -> str:
                     old, new = self.text[piece.start : piece.end], splice.part(piece.start, piece.end)
                     return new if new != old else piece.code or old
@@ -278,7 +278,7 @@ class _Reader:
 
         return passage.place(parts)
 
-    def _places_inside(self, content: _Content, inside: Inside, cell: bool) -> Iterator[Place[str]]:
+    def _places_inside(self, content: _Content, inside: Inside, cell: bool) -> Iterator[Place]:
         if inside.title is None:
             layout = Layout("inside a cell" if cell else "inside")
             if passage := passage_of(content.text, inside.pieces):

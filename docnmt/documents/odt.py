@@ -8,7 +8,7 @@ from docnmt.base.errors import DocnmtError
 from docnmt.documents.archive import Archive, PackageText
 from docnmt.documents.outline import Outline
 from docnmt.documents.segment import FileText, Place
-from docnmt.documents.xml import Element, Inline, XmlBytes, pieces_of, text_places, xml_file
+from docnmt.documents.xml import Element, Inline, XmlText, pieces_of, text_places, xml_file
 
 _OASIS = "urn:oasis:names:tc:opendocument:xmlns:"
 _NAMESPACES = {
@@ -39,20 +39,20 @@ def read(data: bytes, name: str, languages: tuple[str, str]) -> FileText:
     files = Archive(data, name)
     _check(files, name)
     common: set[str] = set()  # styles of code that all parts share
-    for style in XmlBytes(files.get("styles.xml", b"<none/>"), f"{name} (styles.xml)").elements(_STYLE, _NAMESPACES):
+    for style in XmlText(files.get("styles.xml", b"<none/>"), f"{name} (styles.xml)").elements(_STYLE, _NAMESPACES):
         if style.parent and style.parent.name == "office:styles" and _names_code(_parent_style(style), common):
             common.add(style.attributes.get("style:name", ""))
     parts = {}
     for part in _PARTS:
         if part in files:
-            reader = _Part(XmlBytes(files[part], f"{name} ({part})"), common)
+            reader = _Part(XmlText(files[part], f"{name} ({part})"), common)
             outline = Outline(_NAMESPACES, _AROUND.__contains__, reader.is_unseen)
             parts[part] = xml_file(reader.xml, _WITH_TEXT | _STYLE, reader.places, outline, files.room)
     return PackageText(data, parts)
 
 
 def _check(files: Mapping[str, bytes], name: str) -> None:
-    manifest = XmlBytes(files.get("META-INF/manifest.xml", b"<none/>"), f"{name} (META-INF/manifest.xml)")
+    manifest = XmlText(files.get("META-INF/manifest.xml", b"<none/>"), f"{name} (META-INF/manifest.xml)")
     if any(manifest.elements({"manifest:encryption-data"}, _NAMESPACES)):
         raise DocnmtError(
             f"{name}: the document is encrypted\n  Save the document without a password, then translate it."
@@ -75,18 +75,18 @@ def _names_code(style: str, known: set[str]) -> bool:
 class _Part:
     """One of the XML files in the archive."""
 
-    def __init__(self, xml: XmlBytes, code: set[str]):
+    def __init__(self, xml: XmlText, code: set[str]):
         self.xml, self._code = xml, set(code)
         # Styles that only tell in which session a text was typed: LibreOffice cuts words into pieces with them.
         self._unseen: set[str] = set()
 
-    def places(self, outermost: Element) -> Iterator[Place[bytes]]:
+    def places(self, outermost: Element) -> Iterator[Place]:
         if outermost.name in _STYLE:  # styles come before the text that uses them
             self._add_style(outermost)
             return
         for element in _with_text(outermost):
             if not self._is_code(element):
-                yield from text_places(self.xml, pieces_of(element, self._inline, _link), _role(element))
+                yield from text_places(pieces_of(element, self._inline, _link), _role(element))
 
     def _add_style(self, style: Element) -> None:
         name, parent = style.attributes.get("style:name", ""), _parent_style(style)

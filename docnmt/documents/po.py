@@ -255,7 +255,7 @@ def literal(text: str, room: int, wrap: bool, newline: str) -> str:
 # translation that equals the message is not written: without one, gettext shows the message itself.
 
 
-def read(data: bytes, name: str, languages: tuple[str, str]) -> SplicedFile[str]:
+def read(data: bytes, name: str, languages: tuple[str, str]) -> SplicedFile:
     text, encoding = decoded(data, name)
     catalogue = _Catalogue(text, name, languages[1])
 
@@ -283,21 +283,21 @@ class _Catalogue:
         start = max(string.end for string in header.forms.values()) if header else 0
         self._wrap = _LONG_LINE.search(text, start) is None
 
-    def places(self) -> Iterator[Place[str] | Change[str]]:
+    def places(self) -> Iterator[Place | Change]:
         if self._header:
             yield from self._header_changes(self._header)
         for entry in _Reader(self._text, self._name).entries():
             if not entry.is_header:
                 yield self._place(entry)
 
-    def _place(self, entry: PoEntry) -> Place[str]:
+    def _place(self, entry: PoEntry) -> Place:
         assert entry.msgid is not None
         # Without Plural-Forms gettext uses no plurals, and the number of forms is unknown.
         translate = not entry.translated and (self._forms is not None or entry.plural is None)
         strings = (entry.msgid, entry.plural) if entry.plural else (entry.msgid,)
         messages = [message(string.text, translate=translate) for string in strings]
 
-        def changes(*translations: Segment) -> Iterable[Change[str]]:
+        def changes(*translations: Segment) -> Iterable[Change]:
             left = iter(translations)
             new = [each.written(list(islice(left, len(each.segments)))) for each in messages]
             unchanged = entry.translated or new == [each.text for each in messages]
@@ -305,7 +305,7 @@ class _Catalogue:
 
         return Place(entry.start, [segment for each in messages for segment in each.segments], changes)
 
-    def _entry_changes(self, entry: PoEntry, new: list[str]) -> Iterator[Change[str]]:
+    def _entry_changes(self, entry: PoEntry, new: list[str]) -> Iterator[Change]:
         if not entry.fuzzy and entry.flags:
             yield Change(entry.flags.start(), entry.flags.start() + 2, ("#, fuzzy,",))
         elif not entry.fuzzy:
@@ -334,7 +334,7 @@ class _Catalogue:
                 singular = _placeholders(entry.msgid.text) == _placeholders(entry.plural.text)
         return literal(new[0 if singular else 1], WIDTH - len(keyword), self._wrap, self._newline)
 
-    def _header_changes(self, header: PoEntry) -> Iterator[Change[str]]:
+    def _header_changes(self, header: PoEntry) -> Iterator[Change]:
         """The language, and in a template the charset, without which the translation cannot be read."""
         string = header.forms[min(header.forms)]
         if found := _NO_CHARSET.search(self._text, string.start, string.end):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import PurePath
 from pkgutil import resolve_name
-from typing import AnyStr, Generic, Protocol
+from typing import Protocol
 
 from docnmt.base.errors import DocnmtError
 
@@ -78,37 +78,35 @@ class FileText(Protocol):
 
 # ---- back into the file ----
 
-# Places are counted in characters for kinds that are read as text, in bytes for those that are read as XML.
-
 Span = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Change(Generic[AnyStr]):
+class Change:
     """What to write in place of `start` to `end`: new text, and spans of the old file to copy; or a function that
     makes the new text from the splice, which it can ask for what has changed inside."""
 
     start: int
     end: int
-    parts: Parts[AnyStr]
+    parts: Parts
 
 
-class Splice(Generic[AnyStr]):
+class Splice:
     """A file with changes. A change inside another is applied to what the other copies."""
 
-    def __init__(self, content: AnyStr, changes: Iterable[Change[AnyStr]]):
-        self._content: AnyStr = content
-        self._changes: list[Change[AnyStr]] = sorted(changes, key=lambda change: (change.start, change.end))
-        self._starts: list[int] = [change.start for change in self._changes]
+    def __init__(self, content: str, changes: Iterable[Change]):
+        self._content = content
+        self._changes = sorted(changes, key=lambda change: (change.start, change.end))
+        self._starts = [change.start for change in self._changes]
 
-    def whole(self) -> AnyStr:
-        return self._content[:0].join(self._copied(0, len(self._content) + 1, 0))
+    def whole(self) -> str:
+        return "".join(self._copied(0, len(self._content) + 1, 0))
 
-    def part(self, start: int, end: int) -> AnyStr:
+    def part(self, start: int, end: int) -> str:
         """From `start` to `end`, with the changes inside."""
-        return self._content[:0].join(self._copied(start, end, bisect_right(self._starts, start)))
+        return "".join(self._copied(start, end, bisect_right(self._starts, start)))
 
-    def _copied(self, start: int, end: int, first: int) -> Iterator[AnyStr]:
+    def _copied(self, start: int, end: int, first: int) -> Iterator[str]:
         for change in self._changes[first : bisect_left(self._starts, end)]:
             if change.start < start:
                 continue  # inside the previous one
@@ -122,28 +120,28 @@ class Splice(Generic[AnyStr]):
         yield self._content[start:end]
 
 
-Parts = Sequence[AnyStr | Span] | Callable[[Splice[AnyStr]], AnyStr]
+Parts = Sequence[str | Span] | Callable[[Splice], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Place(Generic[AnyStr]):
+class Place:
     """Where segments stand in a file: usually one, several where they can only be written together."""
 
     start: int
     segments: Sequence[Segment]
-    changes: Callable[..., Iterable[Change[AnyStr]]]  # called with a translation of each segment
+    changes: Callable[..., Iterable[Change]]  # called with a translation of each segment
 
     @classmethod
-    def of(cls, start: int, end: int, segment: Segment, parts: Callable[[Segment], Parts[AnyStr]]) -> Place[AnyStr]:
+    def of(cls, start: int, end: int, segment: Segment, parts: Callable[[Segment], Parts]) -> Place:
         """A segment that fills `start` to `end`; `parts` makes what is written for its translation."""
 
-        def changes(new: Segment) -> Iterable[Change[AnyStr]]:
+        def changes(new: Segment) -> Iterable[Change]:
             return () if new.reads_as(segment) else (Change(start, end, parts(new)),)
 
         return cls(start, (segment,), changes)
 
 
-class SplicedFile(Generic[AnyStr]):
+class SplicedFile:
     """A file into which translations are spliced.
 
     `places` walks through the file and yields its places in reading order, and changes to make along with any
@@ -154,17 +152,15 @@ class SplicedFile(Generic[AnyStr]):
     def __init__(
         self,
         data: bytes,
-        content: AnyStr,
+        content: str,
         name: str,
-        places: Callable[[], Iterable[Place[AnyStr] | Change[AnyStr]]],
-        finish: Callable[[AnyStr], bytes],
+        places: Callable[[], Iterable[Place | Change]],
+        finish: Callable[[str], bytes],
         room: Room | None = None,
     ):
         """`room`: of the archive that the file is a part of."""
         self._data = data
-        self._content: AnyStr = content
-        self._places: Callable[[], Iterable[Place[AnyStr] | Change[AnyStr]]] = places
-        self._finish: Callable[[AnyStr], bytes] = finish
+        self._content, self._places, self._finish = content, places, finish
         room = room or Room(name)
         room.grow(len(data))
         try:
@@ -179,8 +175,8 @@ class SplicedFile(Generic[AnyStr]):
         """`always` makes the changes that go along with a translation, even if there is none."""
         if len(translations) != len(self.segments):
             raise ValueError(f"{len(translations)} translations for {len(self.segments)} segments")
-        changes: list[Change[AnyStr]] = []
-        along: list[Change[AnyStr]] = []
+        changes: list[Change] = []
+        along: list[Change] = []
         left = iter(translations)
         for place in self._places():
             if isinstance(place, Place):

@@ -228,7 +228,7 @@ class Run:
     segment: Segment  # each mark's code begins with the number of its part
 
 
-class Subtitles(SplicedFile[str]):
+class Subtitles(SplicedFile):
     def __init__(self, data: bytes, name: str, language: str):
         self._language = language
         self._text, encoding = decoded(data, name)
@@ -279,10 +279,10 @@ class Subtitles(SplicedFile[str]):
                 return False
         return True
 
-    def _run_places(self) -> Iterator[Place[str]]:
+    def _run_places(self) -> Iterator[Place]:
         return (Place(run.parts[0].start, (run.segment,), partial(self._changes, run)) for run in self.runs())
 
-    def _changes(self, run: Run, new: Segment) -> Iterator[Change[str]]:
+    def _changes(self, run: Run, new: Segment) -> Iterator[Change]:
         if not new.reads_as(run.segment):
             for part, text in zip(run.parts, self._written(run, new), strict=True):
                 yield Change(part.start, part.end, (text,))

@@ -30,7 +30,7 @@ class _Line:
     ending: str
 
 
-def read(data: bytes, name: str, languages: tuple[str, str]) -> SplicedFile[str]:
+def read(data: bytes, name: str, languages: tuple[str, str]) -> SplicedFile:
     text, encoding = decoded(data, name)
     if "\0" in text:
         raise DocnmtError(
@@ -40,7 +40,7 @@ def read(data: bytes, name: str, languages: tuple[str, str]) -> SplicedFile[str]
     return SplicedFile(data, text, name, partial(_places, text), encoding.encoded)
 
 
-def _places(text: str) -> Iterator[Place[str]]:
+def _places(text: str) -> Iterator[Place]:
     """Lines up to an empty one or a list item may be one paragraph; more lines than any paragraph has are not kept."""
     run: list[_Line] = []
     for found in _LINE.finditer(text):
@@ -57,7 +57,7 @@ def _places(text: str) -> Iterator[Place[str]]:
     yield from _in_run(run)
 
 
-def _in_run(lines: list[_Line]) -> Iterator[Place[str]]:
+def _in_run(lines: list[_Line]) -> Iterator[Place]:
     longest = max((len(line.prefix) + len(line.text) for line in lines), default=0)
     width = max(map(_columns, lines)) if 0 < longest <= _WIDEST else 0
     if _is_wrapped(lines, width):
@@ -71,7 +71,7 @@ def _in_run(lines: list[_Line]) -> Iterator[Place[str]]:
             yield from _place([line], line.text, 0)
 
 
-def _place(lines: Sequence[_Line], text: str, width: int) -> Iterator[Place[str]]:
+def _place(lines: Sequence[_Line], text: str, width: int) -> Iterator[Place]:
     """The paragraph of these lines, which is wrapped if it has a width; none if it has no words."""
 
     def wrapped(new: Segment) -> list[str]:

@@ -10,7 +10,7 @@ from docnmt.base.errors import DocnmtError
 from docnmt.documents.inline import Passage, Piece, has_letters, trim
 from docnmt.documents.outline import Outline
 from docnmt.documents.segment import Change, FileText, Place, Segment, Span
-from docnmt.documents.xml import Element, Inline, Part, XmlBytes, escape, pieces_of, written, xml_file
+from docnmt.documents.xml import Element, Inline, XmlText, escape, pieces_of, written, xml_file
 from docnmt.text.scripts import primary
 
 # All versions under one prefix: their elements have different names where they differ. Old files have no namespace.
@@ -27,7 +27,7 @@ _LINE_END = re.compile(r"((?<![^\S\n])[^\S\n]*+\n\s*)")  # not from within space
 
 
 def read(data: bytes, name: str, languages: tuple[str, str]) -> FileText:
-    xml = XmlBytes(data, name)
+    xml = XmlText(data, name)
     text = xml_file(xml, _UNITS, _Units(xml, languages).places, Outline(_NAMESPACES, added={"target"}))
     if xml.root is None or xml.root.name != "xliff":
         problem = "not an XLIFF file: it has no <xliff> element"
@@ -38,11 +38,11 @@ def read(data: bytes, name: str, languages: tuple[str, str]) -> FileText:
 class _Units:
     """The units of a file, one after the other."""
 
-    def __init__(self, xml: XmlBytes, languages: tuple[str, str]):
+    def __init__(self, xml: XmlText, languages: tuple[str, str]):
         self._xml, self._languages = xml, languages
         self._holders: set[Element] = set()  # the elements with languages that were found so far
 
-    def places(self, unit: Element) -> Iterator[Place[bytes] | Change[bytes]]:
+    def places(self, unit: Element) -> Iterator[Place | Change]:
         yield from self._language(unit)
         said = (around.attributes["translate"] for around in unit.ancestors if "translate" in around.attributes)
         if next(said, "yes") == "no":
@@ -59,7 +59,7 @@ class _Units:
                 known = _is_filled(target) or segment.attributes.get("state") == "final"
                 yield from self._pair(segment.find("source"), target, known, segment)
 
-    def _language(self, unit: Element) -> Iterator[Change[bytes]]:
+    def _language(self, unit: Element) -> Iterator[Change]:
         """Checks the languages of the file, and adds the target language if it is missing: as <file target-language> in
         version 1, <xliff trgLang> in version 2."""
         name, attribute = ("xliff", "trgLang") if unit.name == "unit" else ("file", "target-language")
@@ -76,7 +76,7 @@ class _Units:
 
     def _pair(
         self, source: Element | None, target: Element | None, known: bool, segment: Element | None = None
-    ) -> Iterator[Place[bytes] | Change[bytes]]:
+    ) -> Iterator[Place | Change]:
         """A source and where its translation goes; `segment` is around them in version 2."""
         if source is None or not source.children:
             return
@@ -84,10 +84,10 @@ class _Units:
         first, last = trim(pieces)
         passage = Passage(pieces[first:last], translate=not known)
 
-        def changes(new: Segment) -> Iterator[Change[bytes]]:
+        def changes(new: Segment) -> Iterator[Change]:
             """Made even if the translation equals the source."""
             if not known:
-                text = written((*pieces[:first], *passage.pieces(new), *pieces[last:]), self._xml)
+                text = written((*pieces[:first], *passage.pieces(new), *pieces[last:]))
                 yield from self._filled(source, target, segment, text)
 
         if has_letters(passage.segment.text):
@@ -96,8 +96,8 @@ class _Units:
             yield from changes(passage.segment)
 
     def _filled(
-        self, source: Element, target: Element | None, segment: Element | None, text: Sequence[Part]
-    ) -> Iterator[Change[bytes]]:
+        self, source: Element, target: Element | None, segment: Element | None, text: Sequence[str | Span]
+    ) -> Iterator[Change]:
         xml = self._xml
         if segment is not None:
             yield _with_attribute(xml, segment, "state", "translated")
@@ -105,12 +105,12 @@ class _Units:
             yield _with_attribute(xml, target, "state", _REVIEW)
         if target is not None:
             tag_end, end_tag = xml.tag_end(target), f"</{xml.tag_name(target)}>"
-            yield Change(tag_end, target.end, (xml.encode(">"), *text, xml.encode(end_tag)))
+            yield Change(tag_end, target.end, (">", *text, end_tag))
             return
         # With the prefix that the file uses, and on a line of its own if the source is.
         name = xml.tag_name(source).removesuffix("seg-source").removesuffix("source") + "target"
         tag = f"<{name}>" if segment is not None else f'<{name} state="{_REVIEW}">'
-        parts = (_space_before(source), xml.encode(tag), *text, xml.encode(f"</{name}>"))
+        parts = (_space_before(source), tag, *text, f"</{name}>")
         yield Change(source.end, source.end, parts)
 
 
@@ -144,12 +144,12 @@ def _space_before(element: Element) -> Span:
     return start, element.start
 
 
-def _with_attribute(xml: XmlBytes, element: Element, name: str, value: str) -> Change[bytes]:
+def _with_attribute(xml: XmlText, element: Element, name: str, value: str) -> Change:
     """A start tag with an attribute set."""
     if found := xml.attribute(element, name):
-        return Change(*found, (xml.encode(escape(value, in_quotes=True)),))
+        return Change(*found, (escape(value, in_quotes=True),))
     end = xml.tag_end(element)
-    return Change(end, end, (xml.encode(f' {name}="{escape(value, in_quotes=True)}"'),))
+    return Change(end, end, (f' {name}="{escape(value, in_quotes=True)}"',))
 
 
 def check_language(name: str, told: str, wanted: str, which: str) -> None:

@@ -1,4 +1,4 @@
-"""XML files: elements with the place of their bytes, and translations written into these bytes only."""
+"""XML files: elements with their places in the text, and translations written into these places only."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import partial
 from io import StringIO
 from xml.parsers import expat
 
@@ -19,7 +18,7 @@ from docnmt.documents.segment import MAX_IN_PARAGRAPH, MAX_NAMES, Change, Place,
 MAX_DEPTH = 250  # of nested elements; the deepest tables in real documents have a few dozen levels
 _MAX_TAG = 1 << 20  # bytes; expat reads it whole, with all its attributes
 _CHUNK = 1 << 16  # all elements that end in it are in memory at once
-_DECLARED = re.compile(rb"""^<\?xml[^>]*?\sencoding\s*=\s*["']([A-Za-z][\w.-]*)["']""")
+_DECLARED = re.compile(rb"""^<\?xml(?=\s)[^>]*?\sencoding\s*=\s*["']([A-Za-z][\w.-]*)["']""")
 _BYTE_ORDER = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be", b"<\0": "utf-16-le", b"\0<": "utf-16-be"}
 _ATTRIBUTE = re.compile(r"""\s([^\s=]+)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 
@@ -72,15 +71,37 @@ class Element:
         return "".join(child.text() if isinstance(child, Element) else child.text or "" for child in self.children)
 
 
-class XmlBytes:
-    """The bytes of an XML file. `name` is the file's, for errors."""
+class XmlText:
+    """The text of an XML file. `name` is the file's, for errors."""
 
     def __init__(self, data: bytes, name: str):
         self.data, self.name = data, name
         marked = next((codec for order, codec in _BYTE_ORDER.items() if data.startswith(order)), "")
         declared = _DECLARED.match(data.removeprefix(codecs.BOM_UTF8))
         self.codec = marked or (declared[1].decode() if declared else "utf-8")
+        self.text = self._decoded() if marked or self._is_known() else ""
         self.root: Element | None = None  # without its content; known once elements were read
+
+    def _is_known(self) -> bool:
+        """Whether the parser reads the encoding: UTF-8 and those of one byte a character. Python has others, some of
+        which take quadratic time."""
+        try:
+            return len(bytes(range(256)).decode(self.codec, "replace")) == 256
+        except (ValueError, LookupError):
+            return False
+
+    def _decoded(self) -> str:
+        """The text if it can become the same bytes again. What is not valid in it is the parser's business."""
+        try:
+            text = self.data.decode(self.codec, "surrogateescape")
+            if text.encode(self.codec, "surrogateescape") == self.data:
+                return text
+        except ValueError:
+            pass
+        raise self._unsupported()
+
+    def _unsupported(self) -> DocnmtError:
+        return DocnmtError(f"{self.name}: encoding {self.codec} is not supported\n  Save it as UTF-8.")
 
     def elements(self, wanted: Set[str], namespaces: Mapping[str, str]) -> Iterator[Element]:
         """The outermost elements with a wanted name, each with all that is in it, in the order of the file.
@@ -88,7 +109,7 @@ class XmlBytes:
         `namespaces` gives the prefixes for names. The elements around a wanted one are known as its ancestors, without
         their contents.
         """
-        builder = _Builder(self.name, wanted, namespaces)
+        builder = _Builder(self, wanted, namespaces)
         try:
             for start in range(0, max(len(self.data), 1), _CHUNK):
                 last = start + _CHUNK >= len(self.data)
@@ -103,43 +124,35 @@ class XmlBytes:
                 "  Open it in the program that made it and save it again."
             ) from error
         except (ValueError, LookupError) as error:
-            raise DocnmtError(f"{self.name}: encoding {self.codec} is not supported\n  Save it as UTF-8.") from error
-        builder.end(len(self.data))
+            raise self._unsupported() from error
+        builder.end(len(self.text))
         yield from builder.ready
-
-    def encode(self, text: str) -> bytes:
-        return text.encode(self.codec, "xmlcharrefreplace")
-
-    def decode(self, start: int, end: int) -> str:
-        return self.data[start:end].decode(self.codec)
 
     def tag_name(self, element: Element) -> str:
         """The name as it is in the file, with the file's own prefix."""
-        return re.split(r"[\s/>]", self.decode(element.start, element.inner)[1:], maxsplit=1)[0]
+        return re.split(r"[\s/>]", self.text[element.start + 1 : element.inner], maxsplit=1)[0]
 
     def attribute(self, element: Element, name: str) -> Span | None:
         """Where the value of an attribute is, without its quotes. The name is as in the file."""
-        tag = self.decode(element.start, element.inner)
-        for found in _ATTRIBUTE.finditer(tag):
+        for found in _ATTRIBUTE.finditer(self.text, element.start, element.inner):
             if found[1] == name:
-                start, end = found.span(2 if found[2] is not None else 3)
-                before = element.start + len(self.encode(tag[:start]))
-                return before, before + len(self.encode(tag[start:end]))
+                return found.span(2 if found[2] is not None else 3)
         return None
 
     def tag_end(self, element: Element) -> int:
         """Where a further attribute can be written into the start tag."""
-        tag = self.decode(element.start, element.inner)
-        return element.start + len(self.encode(tag.removesuffix(">").removesuffix("/")))
+        tag = self.text[element.start : element.inner]
+        return element.start + len(tag.removesuffix(">").removesuffix("/"))
 
 
 class _Builder:
     """Builds elements from what expat finds. Expat only says where something begins: there the previous thing ends."""
 
-    def __init__(self, name: str, wanted: Set[str], namespaces: Mapping[str, str]):
+    def __init__(self, xml: XmlText, wanted: Set[str], namespaces: Mapping[str, str]):
         self.ready: list[Element] = []
         self.root: Element | None = None
-        self._name, self._wanted, self._names = name, wanted, Names(namespaces)
+        self._xml, self._wanted, self._names = xml, wanted, Names(namespaces)
+        self._bytes = self._characters = 0  # how far the parser is
         self._around: list[Element] = []
         self._inside = 0  # how many of those are wanted, or inside a wanted one
         self._section: StringIO | None = None  # the text of an open CDATA section
@@ -156,7 +169,15 @@ class _Builder:
         parser.EndCdataSectionHandler = self._end_section
         parser.StartDoctypeDeclHandler = self._doctype
 
-    def end(self, here: int) -> int:
+    def _here(self) -> int:
+        """Where the parser is in the text, which counts bytes; what came last ends there."""
+        end = self.parser.CurrentByteIndex
+        self._characters += len(self._xml.data[self._bytes : end].decode(self._xml.codec, "surrogateescape"))
+        self._bytes = end
+        self.end(self._characters)
+        return self._characters
+
+    def end(self, here: int) -> None:
         """What came last ends here."""
         if self._unended:
             last, place = self._unended
@@ -164,7 +185,6 @@ class _Builder:
             if place == "end" and isinstance(last, Element) and last.name in self._wanted and not self._inside:
                 self.ready.append(last)
             self._unended = None
-        return here
 
     def check_tag(self, read: int) -> None:
         """Called when so many bytes were read: what began before and has not ended is a tag or a comment."""
@@ -173,7 +193,7 @@ class _Builder:
             raise self._refused(problem, "No document needs one that long, so it is not read.")
 
     def _start_tag(self, name: str, attributes: dict[str, str]) -> None:
-        here = self.end(self.parser.CurrentByteIndex)
+        here = self._here()
         if len(self._around) >= MAX_DEPTH:
             problem = f"elements are nested more than {MAX_DEPTH} deep"
             raise self._refused(problem, "No document needs that many levels, so it is not read.")
@@ -191,7 +211,7 @@ class _Builder:
         self._unended = element, "inner"
 
     def _end_tag(self, name: str) -> None:
-        here = self.end(self.parser.CurrentByteIndex)
+        here = self._here()
         element = self._around.pop()
         element.outer = here
         self._inside -= bool(self._inside)
@@ -202,13 +222,13 @@ class _Builder:
         if self._section is not None:
             self._section.write(text or "")
             return
-        here = self.end(self.parser.CurrentByteIndex)
+        here = self._here()
         if self._inside:
             self._add(Text(here, text))
 
     def _start_section(self) -> None:
         """<![CDATA[ ... ]]> is one text: it is replaced with its delimiters."""
-        self._section, self._section_start = StringIO(), self.end(self.parser.CurrentByteIndex)
+        self._section, self._section_start = StringIO(), self._here()
 
     def _end_section(self) -> None:
         if self._section is not None and self._inside:
@@ -230,7 +250,7 @@ class _Builder:
             raise self._refused(problem, "Remove what is between [ and ] in the DOCTYPE.")
 
     def _refused(self, problem: str, remedy: str) -> DocnmtError:
-        return DocnmtError(f"{self._name}, line {self.parser.CurrentLineNumber}: {problem}\n  {remedy}")
+        return DocnmtError(f"{self._xml.name}, line {self.parser.CurrentLineNumber}: {problem}\n  {remedy}")
 
 
 # ---- text inside elements ----
@@ -238,8 +258,6 @@ class _Builder:
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _SPELLED = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
 _SPELLED_IN_QUOTES = _SPELLED | str.maketrans({'"': "&quot;", "'": "&apos;", "\n": "&#10;", "\t": "&#9;"})
-
-Part = bytes | Span  # some bytes, or where they stand in the file
 
 
 def escape(text: str, in_quotes: bool = False) -> str:
@@ -278,45 +296,47 @@ def pieces_of(
             yield Piece(child.start, child.end, wide=True, gap=kind is Inline.GAP).tied(link(child))
 
 
-def text_places(xml: XmlBytes, pieces: Iterable[Piece], role: str = "") -> Iterator[Place[bytes]]:
+def text_places(pieces: Iterable[Piece], role: str = "") -> Iterator[Place]:
     """The content of an element, or a part of it, as one place; none if it has no words."""
     pieces = list(pieces)
     first, last = trim(pieces)
     passage = Passage(pieces[first:last], collapse=True).in_role(role)
     if has_letters(passage.segment.text):
-        yield passage.place(lambda new: written(passage.pieces(new), xml))
+        yield passage.place(lambda new: written(passage.pieces(new)))
 
 
-def written(pieces: Iterable[str | Piece], xml: XmlBytes) -> list[Part]:
-    parts: list[Part] = []
+def written(pieces: Iterable[str | Piece]) -> list[str | Span]:
+    parts: list[str | Span] = []
     for piece in pieces:
         text = piece if isinstance(piece, str) else piece.text or piece.code
-        parts.append(xml.encode(escape(text)) if text or isinstance(piece, str) else (piece.start, piece.end))
+        parts.append(escape(text) if text or isinstance(piece, str) else (piece.start, piece.end))
     return parts
 
 
-def attribute_places(xml: XmlBytes, element: Element, *names: str, role: str = "") -> Iterator[Place[bytes]]:
+def attribute_places(xml: XmlText, element: Element, *names: str, role: str = "") -> Iterator[Place]:
     """The values of those attributes that an element has and that have words."""
     for name in names:
         found = xml.attribute(element, name)
         text = " ".join(element.attributes.get(name, "").split())
         if found and has_letters(text):
             segment = Segment(text, role=role)
-            yield Place.of(*found, segment, lambda new: [xml.encode(escape(new.text, in_quotes=True))])
+            yield Place.of(*found, segment, lambda new: [escape(new.text, in_quotes=True)])
 
 
 def xml_file(
-    xml: XmlBytes,
+    xml: XmlText,
     wanted: Set[str],
-    places_in: Callable[[Element], Iterable[Place[bytes] | Change[bytes]]],
+    places_in: Callable[[Element], Iterable[Place | Change]],
     outline: Outline,
     room: Room | None = None,
-) -> SplicedFile[bytes]:
+) -> SplicedFile:
     """The file, whose places are those in the outermost `wanted` elements, which are never in memory all at once."""
 
-    def places() -> Iterator[Place[bytes] | Change[bytes]]:
+    def places() -> Iterator[Place | Change]:
         for element in xml.elements(wanted, outline.namespaces):
             yield from sorted(places_in(element), key=lambda place: place.start)  # a note may come before its text
 
-    checked = partial(outline.checked, xml.data, name=xml.name)
-    return SplicedFile(xml.data, xml.data, xml.name, places, checked, room)
+    def finish(text: str) -> bytes:
+        return outline.checked(xml.data, text.encode(xml.codec, "xmlcharrefreplace"), xml.name)
+
+    return SplicedFile(xml.data, xml.text, xml.name, places, finish, room)

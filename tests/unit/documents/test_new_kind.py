@@ -17,7 +17,7 @@ from docnmt.documents.segment import FileText, Place
 from docnmt.documents.xml import (
     Element,
     Inline,
-    XmlBytes,
+    XmlText,
     attribute_places,
     pieces_of,
     text_places,
@@ -33,12 +33,12 @@ _INLINE = {"r:loud": Inline.AROUND, "r:br": Inline.GAP}
 
 
 def read(data: bytes, name: str, languages: tuple[str, str]) -> FileText:
-    xml = XmlBytes(data, name)
+    xml = XmlText(data, name)
     outline = Outline(_NAMESPACES, inline=lambda name: name == "r:loud")
     return xml_file(xml, frozenset(("r:step",)), partial(_places, xml), outline)
 
 
-def _places(xml: XmlBytes, step: Element) -> Iterator[Place[bytes]]:
+def _places(xml: XmlText, step: Element) -> Iterator[Place]:
     def inline(element: Element) -> Inline:
         return _INLINE.get(element.name, Inline.ALONE)
 
@@ -48,7 +48,7 @@ def _places(xml: XmlBytes, step: Element) -> Iterator[Place[bytes]]:
 
     for element in step.walk():
         if element.name in ("r:step", "r:note"):  # a note stands in a step, and is read after it
-            yield from text_places(xml, pieces_of(element, inline, link))
+            yield from text_places(pieces_of(element, inline, link))
         elif element.name == "r:picture":
             yield from attribute_places(xml, element, "alt")
 

@@ -76,9 +76,9 @@ def test_the_history_of_typing_at_the_ends_of_a_paragraph(body: str) -> None:
 def test_a_translation_that_would_damage_the_file_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
     file = opened('<text:p>Un <text:span text:style-name="B">mot</text:span>.</text:p>')
     for parts, told in (
-        ((b"A word</text:span>.",), "mismatched tag"),
-        ((b"A word.",), "text:p/text:span would be lost"),
-        ((b"A <text:span>word</text:span><text:span/>.",), "text:p/text:span would be put into"),
+        (("A word</text:span>.",), "mismatched tag"),
+        (("A word.",), "text:p/text:span would be lost"),
+        (("A <text:span>word</text:span><text:span/>.",), "text:p/text:span would be put into"),
     ):
         monkeypatch.setattr("docnmt.documents.xml.written", lambda *_, parts=parts: parts)
         with pytest.raises(DocnmtError, match=f"content.xml.*{told}"):
