@@ -10,7 +10,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import islice
+from itertools import islice, pairwise
 
 from docnmt.base.errors import DocnmtError
 from docnmt.documents.segment import MAX_TEXT, Room, Segment, SplicedFile
@@ -122,11 +122,11 @@ def write_zip(original: bytes, changed: Mapping[str, bytes]) -> bytes:
         if not new_contents:
             return original
         out = io.BytesIO()
-        slices = _slices(old)
+        ends = _ends(old)
         with zipfile.ZipFile(out, "w") as new:
             new.comment = old.comment
             for entry in old.infolist():
-                start, end = slices[entry.header_offset]
+                start, end = entry.header_offset, ends[entry.header_offset]
                 if entry.filename in new_contents:
                     new.writestr(_fresh(entry), new_contents[entry.filename])
                 elif _is_copyable(entry, end - start):
@@ -139,10 +139,10 @@ def write_zip(original: bytes, changed: Mapping[str, bytes]) -> bytes:
         return out.getvalue()
 
 
-def _slices(archive: zipfile.ZipFile) -> dict[int, tuple[int, int]]:
-    """Where each entry is: from its header to the next one's, so that whatever follows its data goes with it."""
+def _ends(archive: zipfile.ZipFile) -> dict[int, int]:
+    """Where each entry ends, by where it begins: at the next one, so that whatever follows its data goes with it."""
     starts = sorted({entry.header_offset for entry in archive.infolist()})
-    return {start: (start, end) for start, end in zip(starts, [*starts[1:], archive.start_dir], strict=True)}
+    return dict(pairwise([*starts, archive.start_dir]))
 
 
 def _is_copyable(entry: zipfile.ZipInfo, room: int) -> bool:

@@ -8,11 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
+from typing import NamedTuple
 
 from docnmt.base.errors import DocnmtError
 from docnmt.documents.archive import Archive, PackageText
 from docnmt.documents.inline import Passage, Piece, has_letters, trim
-from docnmt.documents.outline import Outline
+from docnmt.documents.outline import Inline, Outline
 from docnmt.documents.segment import Change, FileText, Place, Segment, Span
 from docnmt.documents.xml import (
     Element,
@@ -31,8 +32,8 @@ _AROUND = {"w:hyperlink", "w:ins", "w:moveTo", "w:smartTag", "w:customXml", "w:d
 _GAPS = {"w:tab", "w:ptab", "w:br", "w:cr"}
 # What Word notes about the current words: spelling mistakes, where lines and pages happened to end.
 _NOISE = {"w:proofErr", "w:lastRenderedPageBreak", "w:softHyphen", "w:rPr", "w:pPr"}
-_FREE = _NOISE | {"w:r", "w:t", "w:noBreakHyphen"}  # a translation has other runs
-_INLINE = _AROUND | {"w:sdt", "w:sdtContent", "w:fldSimple"}
+_INLINE = dict.fromkeys(_AROUND | {"w:sdt", "w:sdtContent", "w:fldSimple"}, Inline.AROUND)
+_INLINE |= dict.fromkeys(_NOISE | {"w:r", "w:t", "w:noBreakHyphen"}, Inline.UNSEEN)  # a translation has other runs
 _SAME_LOOK = {"w:lang", "w:noProof"}
 # Controls whose text is chosen from a list or made by the program.
 _CHOSEN = {"w:dropDownList", "w:comboBox", "w:date", "w14:checkbox"}
@@ -104,7 +105,7 @@ class _Part:
         base, marked = _with_looks(pieces[first:last])
         cell = "cell" if any(around.name == "w:tc" for around in paragraph.ancestors) else ""
         role = "heading" if _has_style(properties, "w:pStyle", self._headings) else cell
-        passage = Passage(marked).in_role(self._role or role)
+        passage = Passage(marked, role=self._role or role)
         if base is None or not has_letters(passage.segment.text):
             return None
         begin, end = pieces[first].parts[0], pieces[last - 1].parts[-1]
@@ -270,8 +271,7 @@ def _with_looks(pieces: Sequence[RunPiece]) -> tuple[Run | None, list[RunPiece]]
     return runs.get(base), result
 
 
-@dataclass(frozen=True, slots=True)
-class _Runs:
+class _Runs(NamedTuple):
     """The runs of a paragraph from the first to the last with text."""
 
     start: int
@@ -362,7 +362,7 @@ def read(data: bytes, name: str, languages: tuple[str, str]) -> FileText:
     code = {style for style, named in styles.items() if named in _CODE}
     headings = {style for style, named in styles.items() if _HEADING.fullmatch(named)}
     parts = {}
-    outline = Outline(_NAMESPACES, _INLINE.__contains__, lambda name, _: name in _FREE, {"w:rPr"})
+    outline = Outline(_NAMESPACES, lambda name, _: _INLINE.get(name, Inline.ALONE), {"w:rPr"})
     for wanted in _WITH_TEXT:
         for part in sorted(part for part, kind in types.items() if kind.endswith(wanted)):
             xml = XmlText(files[part], f"{name} ({part})")

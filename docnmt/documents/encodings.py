@@ -7,7 +7,7 @@ usual for it. That is a guess, so the user is told. For other files the user has
 from __future__ import annotations
 
 import codecs
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.lines import byte_order_mark
@@ -37,8 +37,7 @@ _BY_LANGUAGE = {language: encoding for encoding, languages in _USUAL.items() for
 _TRADITIONAL = ("zh-hant", "zh-tw", "zh-hk", "zt", "yue")
 
 
-@dataclass(frozen=True)
-class TextEncoding:
+class TextEncoding(NamedTuple):
     name: str
     guessed: bool = False
 
@@ -46,8 +45,7 @@ class TextEncoding:
         return f"{self.name} (guessed)" if self.guessed else self.name
 
 
-@dataclass(frozen=True)
-class Recoded:
+class Recoded(NamedTuple):
     """A file as UTF-8, and the way back."""
 
     original: bytes

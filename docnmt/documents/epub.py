@@ -5,8 +5,8 @@ from __future__ import annotations
 import html
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice, pairwise
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from docnmt.base.errors import DocnmtError
@@ -24,8 +24,7 @@ _NCX = "application/x-dtbncx+xml"
 _ATTRIBUTES = names("algorithm full-path id href media-type properties idref")
 
 
-@dataclass(frozen=True, slots=True)
-class _Item:
+class _Item(NamedTuple):
     """A file of the book as its package lists it."""
 
     path: str

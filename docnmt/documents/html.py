@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import PurePath
 
@@ -21,8 +21,8 @@ from docnmt.documents.html_tokens import (
     names,
     tokens,
 )
-from docnmt.documents.inline import TEMPLATE, Passage, Piece, collapsed, is_readable, passage_of, plain
-from docnmt.documents.outline import Outline
+from docnmt.documents.inline import TEMPLATE, Passage, Piece, collapsed, is_readable, passage_of, plain, written
+from docnmt.documents.outline import Inline, Outline
 from docnmt.documents.segment import MAX_IN_PARAGRAPH, Change, Place, Room, Segment, Span, SplicedFile
 from docnmt.text.scripts import primary
 
@@ -56,7 +56,7 @@ class Page:
 
     def _encoded(self, text: str) -> bytes:
         new = self._byte_order_mark + text.encode(self.encoding, "surrogateescape")
-        outline = Outline({"http://www.w3.org/1999/xhtml": ""}, inline=lambda name: name not in BLOCKS)
+        outline = Outline({"http://www.w3.org/1999/xhtml": ""}, _inline)
         return outline.checked(self._data, new, self.name) if self.xml else new
 
 
@@ -107,16 +107,16 @@ class Reader:
                 self._read_text(token)
             elif token.kind == "open":
                 read = attributes(self._text, token, _ATTRIBUTES)
-                if token.name in LEFT_ALONE or _says_no(read):
-                    following = ends[number]
-                    last = found.skip_to(token, following - number - 1)
-                    yield from self._leave_alone(token, last.end, read)
-                elif token.name in ("sup", "sub", "a") and self._is_note(token, read, found, partners[number] - number):
-                    following = ends[number]
-                    last = found.skip_to(token, following - number - 1)
-                    self._pieces.append(Piece(token.start, last.end, wide=True))
-                else:
+                alone = token.name in LEFT_ALONE or _says_no(read)
+                if not alone and not self._is_note(token, read, found, partners[number] - number):
                     yield from self._read_tag(token, read, number + 1 if partners[number] else 0)
+                else:
+                    following = ends[number]
+                    end = found.skip_to(token, following - number - 1).end
+                    if alone:
+                        yield from self._leave_alone(token, end, read)
+                    else:
+                        self._pieces.append(Piece(token.start, end, wide=True))
             elif token.name in BLOCKS:
                 yield from self._end_line()
                 self._role = "" if token.name in _ROLES or token.name == "table" else self._role
@@ -166,7 +166,7 @@ class Reader:
     def _is_note(self, tag: Token, read: dict[str, Attribute], found: Tokens, count: int) -> bool:
         """Whether this is the number of a note, or a number in super- or subscript: no words. The element has so many
         tokens after its tag."""
-        inside = found.next(count) if 1 < count < 12 else []
+        inside = found.next(count) if tag.name in ("sup", "sub", "a") and 1 < count < 12 else []
         if not inside or any(token.name in BLOCKS for token in inside):
             return False
         text = html.unescape("".join(self._text[t.start : t.end] for t in inside if t.kind == "text")).strip()
@@ -202,8 +202,8 @@ class Reader:
 
     def _end_line(self, *places: Place) -> Iterator[Place]:
         """`places` come after it."""
-        passage = passage_of(self._text, self._pieces)
-        line = [passage.in_role(self._role).place(partial(self._written, passage))] if passage else []
+        passage = passage_of(self._text, self._pieces, self._role)
+        line = [passage.place(partial(self._written, passage))] if passage else []
         for place in (*line, *self._later, *places):
             if _SURROGATE.search(place.segments[0].text):
                 where = f"{self._name}, line {line_of(self._text, place.start)}"
@@ -213,8 +213,7 @@ class Reader:
         self._pieces, self._later = [], []
 
     def _written(self, passage: Passage, new: Segment) -> list[str | Span]:
-        pieces = passage.pieces(new, self._is_link)
-        return [self._escape(piece) if isinstance(piece, str) else (piece.start, piece.end) for piece in pieces]
+        return written(passage.pieces(new, self._is_link), self._escape)
 
     def _is_link(self, piece: Piece) -> bool:
         tags = self._text[piece.start : piece.end].lower()
@@ -253,6 +252,10 @@ class Reader:
         if whole and "lang" not in read:
             after = token.start + 1 + len(token.name)
             yield Change(after, after, (f' lang="{target}"',))
+
+
+def _inline(name: str, attributes: Mapping[str, str]) -> Inline:
+    return Inline.ALONE if name in BLOCKS else Inline.AROUND
 
 
 def _says_no(read: dict[str, Attribute]) -> bool:

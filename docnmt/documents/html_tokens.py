@@ -23,6 +23,7 @@ def names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+_MARKUP = re.compile(r"<(?=[A-Za-z!?]|/.)", re.DOTALL)
 _TAG = re.compile(
     r"""</?([A-Za-z][^\s/>]*+)(?:[^>=]++|=\s*+(?:"[^"]*+"|'[^']*+'|[^\s>"'][^\s>]*+|(?=>)))*+>""",
 )
@@ -152,14 +153,12 @@ def tokens(text: str, name: str, xml: bool, start: int = 0, end: int | None = No
     end = len(text) if end is None else end
     foreign = 0  # how deep inside pictures and formulas, which are XML in any page
     while start < end:
-        at = text.find("<", start, end)
-        while at >= 0 and not _starts_markup(text, at, end):
-            at = text.find("<", at + 1, end)
-        if at < 0:
-            yield Token("text", start, end)
-            return
+        markup = _MARKUP.search(text, start, end)
+        at = markup.start() if markup else end
         if at > start:
             yield Token("text", start, at)
+        if not markup:
+            return
         token = _markup_at(text, at, end, name, xml or foreign > 0)
         yield token
         start = token.end
@@ -171,13 +170,6 @@ def tokens(text: str, name: str, xml: bool, start: int = 0, end: int | None = No
             if close > start:
                 yield Token("text" if token.name == "title" and found else "raw", start, close)
             start = close
-
-
-def _starts_markup(text: str, at: int, end: int) -> bool:
-    following = text[at + 1 : min(at + 2, end)]
-    if following == "/":
-        return at + 2 < end
-    return following in ("!", "?") or (following.isascii() and following.isalpha())
 
 
 def _markup_at(text: str, start: int, end: int, name: str, xml: bool) -> Token:
@@ -237,21 +229,16 @@ _NOT_IN_P = BLOCKS - names(
     "base button iframe label link meta noscript option optgroup script select style template textarea title"
 )
 # For elements whose closing tag may be left out: which open ones they end, and across which elements they do not.
-_LISTS = names("ul ol menu dir table")
-_TABLE = frozenset({"table"})
-_ENDED_BY: dict[str, tuple[tuple[str, ...], frozenset[str]]] = {
-    "li": (("li",), _LISTS),
-    "dt": (("dt", "dd"), frozenset({"dl", "table"})),
-    "dd": (("dt", "dd"), frozenset({"dl", "table"})),
-    "td": (("td", "th"), _TABLE),
-    "th": (("td", "th"), _TABLE),
-    "tr": (("tr",), _TABLE),
-    "thead": (("tr", "thead", "tbody", "caption", "colgroup"), _TABLE),
-    "tbody": (("tr", "thead", "tbody", "caption", "colgroup"), _TABLE),
-    "tfoot": (("tr", "thead", "tbody", "caption", "colgroup"), _TABLE),
-    "option": (("option",), frozenset({"select"})),
-    "optgroup": (("option", "optgroup"), frozenset({"select"})),
-}
+_ENDS = (
+    ("li", "li", "ul ol menu dir table"),
+    ("dt dd", "dt dd", "dl table"),
+    ("td th", "td th", "table"),
+    ("tr", "tr", "table"),
+    ("thead tbody tfoot", "tr thead tbody caption colgroup", "table"),
+    ("option", "option", "select"),
+    ("optgroup", "option optgroup", "select"),
+)
+_ENDED_BY = {name: (names(ended), names(walls)) for tags, ended, walls in _ENDS for name in tags.split()}
 
 
 class _Open:

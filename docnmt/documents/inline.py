@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from typing import Self
 
-from docnmt.documents.segment import Mark, Parts, Place, Segment, partners
-from docnmt.text.scripts import in_spaced_word
+from docnmt.documents.segment import Mark, Parts, Place, Segment, Span
+from docnmt.text.scripts import LETTER, in_spaced_word
 
 # What templates and static sites put between words.
 TEMPLATE = re.compile(r"\{\{[^{}]{0,300}\}\}|\{%[^%]{0,300}%\}|<%[^%]{0,300}%>")
@@ -25,7 +25,6 @@ ADDRESS = re.compile(
 )
 _MAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,20}")
 _SPACES = re.compile(r"[ \t\n\r\f]+")
-_LETTER = re.compile(r"[^\W\d_]")
 _LONGEST_FOLD = 2000  # characters
 
 
@@ -35,7 +34,7 @@ def has_letters(text: str) -> bool:
 
 def is_readable(text: str) -> bool:
     """Whether there is anything to translate besides addresses."""
-    return bool(_LETTER.search(_MAIL.sub("", ADDRESS.sub("", text))))
+    return bool(LETTER.search(_MAIL.sub("", ADDRESS.sub("", text))))
 
 
 def collapsed(text: str) -> str:
@@ -68,6 +67,19 @@ class Piece:
         if link:
             self.pair, self.closing, self.loose = link.removeprefix("/"), link.startswith("/"), True
         return self
+
+
+def partners(marks: Sequence[Mark | Piece]) -> dict[int, int]:
+    """For each mark that is one of a pair, the index of the other one."""
+    found: dict[int, int] = {}
+    opened: dict[int | str, int] = {}
+    for number, mark in enumerate(marks):
+        if mark.pair and not mark.closing:
+            opened[mark.pair] = number
+        elif mark.pair in opened:
+            first = opened.pop(mark.pair)
+            found[first], found[number] = number, first
+    return found
 
 
 def plain(text: str, start: int, end: int) -> Iterator[Piece]:
@@ -129,7 +141,7 @@ def trim(pieces: Sequence[Piece]) -> tuple[int, int]:
 class Passage:
     """Pieces as a segment, and its translation as pieces."""
 
-    def __init__(self, pieces: Sequence[Piece], collapse: bool = False, translate: bool = True):
+    def __init__(self, pieces: Sequence[Piece], collapse: bool = False, translate: bool = True, role: str = ""):
         """`collapse` turns several spaces into one, even if bold begins or ends between them."""
         self.all = pieces
         self.lead = ""  # the space around the text
@@ -168,25 +180,17 @@ class Passage:
         text = whole.rstrip()
         self._trail = whole[len(text) :]
         held = tuple(mark if mark.at <= len(text) else replace(mark, at=len(text)) for mark in marks)
-        self.segment = Segment(text, held, translate)
+        self.segment = Segment(text, held, translate, role)
         # The marks that are visible like words but did not touch any, and where they were.
         seen = (m for m in held if not m.pair and self._piece(m).wide and not self._piece(m).gap)
         self._free = {mark.code: mark.at for mark in seen if not _touches(text, mark.at)}
-
-    def in_role(self, role: str) -> Passage:
-        self.segment = replace(self.segment, role=role)
-        return self
 
     @property
     def start(self) -> int:
         return self.all[0].start
 
-    @property
-    def end(self) -> int:
-        return self.all[-1].end
-
     def place(self, parts: Callable[[Segment], Parts]) -> Place:
-        return Place.of(self.start, self.end, self.segment, parts)
+        return Place.of(self.start, self.all[-1].end, self.segment, parts)
 
     def pieces(
         self, translation: Segment, is_link: Callable[[Piece], bool] = lambda piece: False
@@ -274,53 +278,26 @@ def _touches(text: str, at: int) -> bool:
     return in_spaced_word(text[at - 1 : at]) or in_spaced_word(text[at : at + 1])
 
 
-def passage_of(text: str, pieces: Sequence[Piece]) -> Passage | None:
+def passage_of(text: str, pieces: Sequence[Piece], role: str = "") -> Passage | None:
     """What a reader sees of these pieces of `text`, without the markup and space around it; None if that is nothing."""
     pieces = folded(text, pieces)
     first, last = trim(pieces)
-    passage = Passage(pieces[first:last], collapse=True)
+    passage = Passage(pieces[first:last], collapse=True, role=role)
     passage.lead = passage.lead.lstrip(" ")  # it is not visible at the start of a line
     return passage if is_readable(passage.segment.text) else None
 
 
+def written(pieces: Iterable[str | Piece], spelt: Callable[[str], str]) -> list[str | Span]:
+    """What to write for the pieces of a translation: text as `spelt` writes it; markup without a code of its own is
+    copied."""
+    parts: list[str | Span] = []
+    for piece in pieces:
+        text = piece if isinstance(piece, str) else piece.text or piece.code
+        parts.append(spelt(text) if text or isinstance(piece, str) else (piece.start, piece.end))
+    return parts
+
+
 # ---- the order of marks ----
-
-_TAG_NAME = re.compile(r"</?([A-Za-z0-9][\w:-]*)")
-_FURTHEST = 100  # how many tags to look back for a partner: a text of nothing but opening tags would take long
-
-
-def paired(marks: Iterable[Mark]) -> tuple[Mark, ...]:
-    """Marks whose codes are tags, with `<b>` and the `</b>` that closes it made a pair; the others stand alone."""
-    found = list(marks)
-    waiting: list[tuple[str, int]] = []  # name and position of the tags that are open
-    pairs = 0
-    for position, mark in enumerate(found):
-        name = _TAG_NAME.match(mark.code)
-        if name is None or mark.code.endswith("/>"):
-            continue
-        if not mark.code.startswith("</"):
-            waiting.append((name[1], position))
-            continue
-        nearest = range(len(waiting) - 1, max(-1, len(waiting) - _FURTHEST), -1)
-        at = next((at for at in nearest if waiting[at][0] == name[1]), None)
-        if at is not None:
-            opening = waiting[at][1]
-            del waiting[at:]  # tags opened inside and never closed stand alone
-            pairs += 1
-            found[opening] = replace(found[opening], pair=pairs)
-            found[position] = replace(mark, pair=pairs, closing=True)
-    return tuple(found)
-
-
-def with_marks(text: str, marks: Iterable[Mark], spelt: Callable[[str], str]) -> str:
-    """The text as `spelt` writes it, with the code of every mark in its place."""
-    parts: list[str] = []
-    start = 0
-    for mark in nested(marks):
-        at = min(max(mark.at, start), len(text))
-        parts += spelt(text[start:at]), mark.code
-        start = at
-    return "".join([*parts, spelt(text[start:])])
 
 
 def nested(

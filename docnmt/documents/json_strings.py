@@ -10,8 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.lines import decoded
@@ -72,8 +71,7 @@ def _is_entry(item: Any) -> bool:
     return any(isinstance(item.get(key), str) for key in _TEXT_KEYS)
 
 
-@dataclass(frozen=True, slots=True)
-class _Container:
+class _Container(NamedTuple):
     """An object or array that is open."""
 
     key: str

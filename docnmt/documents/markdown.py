@@ -7,9 +7,10 @@ import re
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import chain, product
+from typing import NamedTuple
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.lines import decoded
@@ -44,12 +45,12 @@ _EMPHASIZED = re.compile(r"(\*\*?|__?|~~?)(.+)\1", re.DOTALL)
 _LONE_LINK = re.compile(r"\[(?!\^)|<[^\s>]+[:@][^\s>]*>|.*<a\s", re.IGNORECASE)
 _TAG = re.compile("<[^<>]*>")
 _WORD = re.compile(r"\w")
+_ADDRESSES = re.compile(f"({ADDRESS.pattern})")
 _BREAK = re.compile(r"(?:\\| {2,})\n")
 _GAP = "\0"  # a space at which a line may be broken
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(NamedTuple):
     """Where a text is, and how its lines are broken."""
 
     kind: str  # paragraph, heading, cell, inside (of a mark), inside a cell
@@ -132,12 +133,9 @@ def _written(text: str, marks: Sequence[Mark], escape: re.Pattern[str]) -> str:
 
 
 def _escaped(text: str, escape: re.Pattern[str]) -> str:
-    parts: list[str] = []
-    start = 0
-    for address in ADDRESS.finditer(text):
-        parts += _backslashed(text[start : address.start()], escape), address[0]
-        start = address.end()
-    return "".join([*parts, _backslashed(text[start:], escape)]).replace(" ", _GAP)
+    parts = _ADDRESSES.split(text)
+    parts[::2] = [_backslashed(between, escape) for between in parts[::2]]
+    return "".join(parts).replace(" ", _GAP)
 
 
 def _backslashed(text: str, escape: re.Pattern[str]) -> str:
@@ -254,9 +252,9 @@ class _Reader:
         line = Line(content.text, self.labels, start=box.end() if box else 0)
         tags = [p for p in line.pieces if p.text is None and _TAG_WITH_ATTRIBUTES.match(content.text, p.start, p.end)]
         tag_spans = [content.span(tag.start, tag.end) for tag in tags]
-        if passage := passage_of(content.text, line.pieces):
+        if passage := passage_of(content.text, line.pieces, block.role):
             spell_here = partial(content.spell, passage.start)
-            yield self._place(content.placed(passage.in_role(block.role)), spell_here)
+            yield self._place(content.placed(passage), spell_here)
         for inside in line.inside:
             yield from self._places_inside(content, inside, block.kind == "cell")
         for span in tag_spans:
@@ -281,8 +279,8 @@ class _Reader:
     def _places_inside(self, content: _Content, inside: Inside, cell: bool) -> Iterator[Place]:
         if inside.title is None:
             layout = Layout("inside a cell" if cell else "inside")
-            if passage := passage_of(content.text, inside.pieces):
-                yield self._place(content.placed(passage.in_role("picture")), partial(spell, layout, self.labels))
+            if passage := passage_of(content.text, inside.pieces, "picture"):
+                yield self._place(content.placed(passage), partial(spell, layout, self.labels))
             return
         start, end = inside.title
         title = " ".join(unescaped(content.text[start + 1 : end - 1]).split())

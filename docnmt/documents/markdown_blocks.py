@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
+from typing import NamedTuple
 
 from docnmt.documents.segment import MAX_IN_PARAGRAPH, Span, TooManyMarks
 
@@ -73,8 +74,7 @@ def label(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(NamedTuple):
     kind: str  # paragraph (also a heading with a line under it), heading, cell, html
     lines: tuple[Span, ...]  # without the markers of the containers; html: one span with all lines
     role: str = ""  # as a segment has it

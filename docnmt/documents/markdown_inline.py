@@ -9,6 +9,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from docnmt.documents.html import LEFT_ALONE
 from docnmt.documents.inline import ADDRESS, TEMPLATE, Piece, plain
@@ -42,25 +43,27 @@ _DECLARATIONS = (("<!-->", ""), ("<!--->", ""), ("<!--", "-->"), ("<?", "?>"), (
 class _Delimiters:
     """A run of `*`, `_` or `~`. Closing emphasis takes some from its left, opening emphasis from its right."""
 
-    start: int
-    count: int  # not taken yet
+    start: int  # of those not taken yet
+    end: int
     opens: bool
     closes: bool
     length: int
-    closing: list[tuple[int, int]] = field(default_factory=list)  # how many, and the number of the pair
-    opening: list[tuple[int, int]] = field(default_factory=list)
+    closing: list[Piece] = field(default_factory=list)
+    opening: list[Piece] = field(default_factory=list)  # the last one first
+
+    @property
+    def count(self) -> int:
+        return self.end - self.start
 
 
-@dataclass(slots=True)
-class _Bracket:
+class _Bracket(NamedTuple):
     start: int
     image: bool
     item: int  # its number among the items
     delimiters: int  # how many runs of them are before it
 
 
-@dataclass(frozen=True, slots=True)
-class Inside:
+class Inside(NamedTuple):
     """A text inside a mark: the pieces of an alternative text, or a title, from quote to quote."""
 
     pieces: tuple[Piece, ...]
@@ -176,7 +179,7 @@ class Line:
         right = not before.isspace() and (not _is_punctuation(before) or after.isspace() or _is_punctuation(after))
         opens = left and (character != "_" or not right or _is_punctuation(before))
         closes = right and (character != "_" or not left or _is_punctuation(after))
-        run = _Delimiters(start, end - start, opens, closes, end - start)
+        run = _Delimiters(start, end, opens, closes, end - start)
         self._items.append(run)
         self._delimiters.append(run)
 
@@ -200,10 +203,10 @@ class Line:
                 opener = openers[at]
                 taken = run.count if character == "~" else 2 if min(opener.count, run.count) >= 2 else 1
                 self._pairs += 1
-                opener.opening.append((taken, self._pairs))
-                run.closing.append((taken, self._pairs))
-                opener.count -= taken
-                run.count -= taken
+                opener.end -= taken
+                opener.opening.append(Piece(opener.end, opener.end + taken, pair=self._pairs))
+                run.start += taken
+                run.closing.append(Piece(run.start - taken, run.start, pair=self._pairs, closing=True))
                 if not opener.count:
                     openers.pop()
             if run.opens and run.count:
@@ -216,16 +219,10 @@ class Line:
             if isinstance(item, Piece):
                 pieces.append(item)
                 continue
-            position = item.start
-            for taken, pair in item.closing:
-                pieces.append(self._mark(position, position + taken, pair=pair, closing=True))
-                position += taken
+            pieces += item.closing
             if item.count:
-                pieces.append(Piece(position, position + item.count, self._content[position : position + item.count]))
-                position += item.count
-            for taken, pair in reversed(item.opening):
-                pieces.append(self._mark(position, position + taken, pair=pair))
-                position += taken
+                pieces.append(Piece(item.start, item.end, self._content[item.start : item.end]))
+            pieces += reversed(item.opening)
         return pieces
 
     def _close_bracket(self, at: int) -> int:

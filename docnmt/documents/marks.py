@@ -6,13 +6,15 @@ first of a pair before the second, and what was inside a pair is inside it again
 
 from __future__ import annotations
 
+import functools
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
 
+from docnmt.documents.inline import partners
 from docnmt.documents.placeholders import find
-from docnmt.documents.segment import Mark, Span, partners
+from docnmt.documents.segment import Mark, Span
 from docnmt.text.scripts import in_word, unspaced
 
 Links = Sequence[tuple[Span, Span]]  # a word of the source and one of the translation, as characters
@@ -78,7 +80,7 @@ class _Projection:
         self.here, self.there = words_of(source), words_of(target)
         self.ends, self.starts = [end for _, end in self.here], [start for start, _ in self.here]
         self.links: list[list[int]] = [[] for _ in self.here]  # for each word those of the translation
-        self.known: dict[Span, Span] = {}  # hundreds of marks may be at the same words
+        self._range = functools.cache(self._best_range)  # hundreds of marks may be at the same words
         if self.here and self.there:
             for one, other in links:
                 reached = _overlapping(self.there, *other)
@@ -122,14 +124,9 @@ class _Projection:
         taken = _heaviest(self._weights(0, last))
         return self.there[taken - 1][1] if taken else 0
 
-    def _range(self, first: int, last: int) -> Span:
+    def _best_range(self, first: int, last: int) -> Span:
         """The run of words in the translation that fits the words `first` up to `last` best: with most links
         from them and fewest from others."""
-        if (first, last) not in self.known:
-            self.known[first, last] = self._best_range(first, last)
-        return self.known[first, last]
-
-    def _best_range(self, first: int, last: int) -> Span:
         outside = [*range(first), *range(last, len(self.here))]
         if all(self._is_mark(word) for word in outside):
             whole = self._all_but_marks(first, last)

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
-from docnmt.documents.inline import paired, with_marks
-from docnmt.documents.segment import MAX_IN_PARAGRAPH, Change, Mark, Segment, Splice, TooManyMarks
+from docnmt.documents.inline import nested
+from docnmt.documents.segment import MAX_IN_PARAGRAPH, Mark, Place, Segment, Span, Splice, TooManyMarks
+from docnmt.text.scripts import LETTER
 
 # Matched only from the first of several spaces: otherwise a long run of them would take quadratic time.
 _BREAK = re.compile(r"(?<![ \xa0])[ \xa0]*+[\n\t\r\v\f\a\b][\s\a\b]*")
@@ -21,7 +23,6 @@ _INSIDE = re.compile(
     r"|(?P<entity>&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});)"
 )
 _INSIDE_LABEL = re.compile(_INSIDE.pattern + r"|(?P<key>(?<!\w)[_&](?=[^\W\d_])|(?<=[^\W\d_])&(?=[a-zß-ÿ]))")
-_LETTER = re.compile(r"[^\W\d_]")
 # Placeholders and command-line options: their letters are not text.
 _NO_TEXT = re.compile(
     r"%(?:\(\w+\))?[-+ #0-9.*$']*(?:hh|h|ll|l|z|j|t|L)?[A-Za-z]|\{[^{}]*\}|\$\w+\$|(?<![\w-])--?[A-Za-z][\w-]*"
@@ -34,46 +35,31 @@ _LABEL = 60
 _FULL_LINE = 40
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """A part of the string that is a segment."""
-
-    start: int
-    end: int
-    segment: Segment
-    entities: dict[int, str]  # how the characters that were entities are written
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(NamedTuple):
     """A string and the segments in it."""
 
     text: str
-    lines: tuple[_Line, ...]
+    places: Sequence[Place]
 
     @property
     def segments(self) -> tuple[Segment, ...]:
-        return tuple(line.segment for line in self.lines)
+        return tuple(segment for place in self.places for segment in place.segments)
 
     def written(self, translations: Sequence[Segment]) -> str:
         """The string with these in place of its segments."""
-        changes = [
-            Change(line.start, line.end, (_written(new, line.entities),))
-            for line, new in zip(self.lines, translations, strict=True)
-            if not new.reads_as(line.segment)
-        ]
-        return Splice(self.text, changes).whole() if changes else self.text
+        pairs = zip(self.places, translations, strict=True)
+        return Splice(self.text, (change for place, new in pairs for change in place.changes(new))).whole()
 
 
 def message(text: str, *, translate: bool = True) -> Message:
-    lines: list[_Line] = []
+    lines: list[Place] = []
     start = 0
     for found in _BREAK.finditer(text):
         if not _goes_on(text, start, found):
             _add_line(lines, text, start, found.start(), translate)
             start = found.end()
     _add_line(lines, text, start, len(text), translate)
-    return Message(text, tuple(lines))
+    return Message(text, lines)
 
 
 def _goes_on(text: str, start: int, found: re.Match[str]) -> bool:
@@ -84,7 +70,7 @@ def _goes_on(text: str, start: int, found: re.Match[str]) -> bool:
     return long and found[0].lstrip(" ") == "\n" and text[at - 1] not in ".!?:;" and following.islower()
 
 
-def _add_line(lines: list[_Line], text: str, start: int, end: int, translate: bool) -> None:
+def _add_line(lines: list[Place], text: str, start: int, end: int, translate: bool) -> None:
     while start < end and text[start].isspace():
         start += 1
     while end > start and text[end - 1].isspace():
@@ -92,8 +78,8 @@ def _add_line(lines: list[_Line], text: str, start: int, end: int, translate: bo
     raw = text[start:end]
     is_label = len(raw) <= _LABEL and raw.count("_") + raw.count("&") == 1
     words, marks, entities = plain(raw, _INSIDE_LABEL if is_label else _INSIDE)
-    if _LETTER.search(_NO_TEXT.sub("", words)) and not _ADDRESS.fullmatch(words):
-        lines.append(_Line(start, end, Segment(words, marks, translate), entities))
+    if LETTER.search(_NO_TEXT.sub("", words)) and not _ADDRESS.fullmatch(words):
+        lines.append(Place.of(start, end, Segment(words, marks, translate), lambda new: [_written(new, entities)]))
     if len(lines) > MAX_IN_PARAGRAPH:
         raise TooManyMarks(text[:40])
 
@@ -131,3 +117,46 @@ def _written(segment: Segment, entities: dict[int, str]) -> str:
     written = with_marks(segment.text, segment.marks, lambda text: text.translate(entities))
     # A line break includes the space that it stands for.
     return re.sub("(?<! ) *+\n *", "\n", written) if any(mark.code == "\n" for mark in segment.marks) else written
+
+
+# ---- tags as marks ----
+
+_TAG_NAME = re.compile(r"</?([A-Za-z0-9][\w:-]*)")
+_FURTHEST = 100  # how many tags to look back for a partner: a text of nothing but opening tags would take long
+
+
+def tag_pairs(codes: Iterable[str]) -> Iterator[Span]:
+    """The numbers of `<b>` and of the `</b>` that closes it, for each two codes that are such tags."""
+    waiting: list[tuple[str, int]] = []  # name and number of the tags that are open
+    for number, code in enumerate(codes):
+        name = _TAG_NAME.match(code)
+        if name is None or code.endswith("/>"):
+            continue
+        if not code.startswith("</"):
+            waiting.append((name[1], number))
+            continue
+        nearest = range(len(waiting) - 1, max(-1, len(waiting) - _FURTHEST), -1)
+        at = next((at for at in nearest if waiting[at][0] == name[1]), None)
+        if at is not None:
+            yield waiting[at][1], number
+            del waiting[at:]  # tags opened inside and never closed stand alone
+
+
+def paired(marks: Iterable[Mark]) -> tuple[Mark, ...]:
+    """Marks with those whose codes are tags that belong together made pairs; the others stand alone."""
+    found = list(marks)
+    for pair, (opening, closing) in enumerate(tag_pairs(mark.code for mark in found), 1):
+        found[opening] = replace(found[opening], pair=pair)
+        found[closing] = replace(found[closing], pair=pair, closing=True)
+    return tuple(found)
+
+
+def with_marks(text: str, marks: Iterable[Mark], spelt: Callable[[str], str]) -> str:
+    """The text as `spelt` writes it, with the code of every mark in its place."""
+    parts: list[str] = []
+    start = 0
+    for mark in nested(marks):
+        at = min(max(mark.at, start), len(text))
+        parts += spelt(text[start:at]), mark.code
+        start = at
+    return "".join([*parts, spelt(text[start:])])

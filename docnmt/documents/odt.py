@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 
 from docnmt.base.errors import DocnmtError
 from docnmt.documents.archive import Archive, PackageText
-from docnmt.documents.outline import Outline
+from docnmt.documents.outline import Inline, Outline
 from docnmt.documents.segment import FileText, Place
-from docnmt.documents.xml import Element, Inline, XmlText, pieces_of, text_places, xml_file
+from docnmt.documents.xml import Element, XmlText, pieces_of, text_places, xml_file
 
 _OASIS = "urn:oasis:names:tc:opendocument:xmlns:"
 _NAMESPACES = {
@@ -46,7 +46,7 @@ def read(data: bytes, name: str, languages: tuple[str, str]) -> FileText:
     for part in _PARTS:
         if part in files:
             reader = _Part(XmlText(files[part], f"{name} ({part})"), common)
-            outline = Outline(_NAMESPACES, _AROUND.__contains__, reader.is_unseen)
+            outline = Outline(_NAMESPACES, reader.inline)
             parts[part] = xml_file(reader.xml, _WITH_TEXT | _STYLE, reader.places, outline, files.room)
     return PackageText(data, parts)
 
@@ -85,8 +85,8 @@ class _Part:
             self._add_style(outermost)
             return
         for element in _with_text(outermost):
-            if not self._is_code(element):
-                yield from text_places(pieces_of(element, self._inline, _link), _role(element))
+            if not self._is_code(element.attributes):
+                yield from text_places(pieces_of(element, self.inline, _link), _role(element))
 
     def _add_style(self, style: Element) -> None:
         name, parent = style.attributes.get("style:name", ""), _parent_style(style)
@@ -96,16 +96,14 @@ class _Part:
         elif style.attributes.get("style:family") == "text" and not parent and _SESSIONS.issuperset(attributes):
             self._unseen.add(name)
 
-    def _is_code(self, element: Element) -> bool:
-        return _names_code(element.attributes.get("text:style-name", ""), self._code)
+    def _is_code(self, attributes: Mapping[str, str]) -> bool:
+        return _names_code(attributes.get("text:style-name", ""), self._code)
 
-    def is_unseen(self, name: str, attributes: Mapping[str, str]) -> bool:
-        return name == "text:span" and attributes.get("text:style-name", "") in self._unseen
-
-    def _inline(self, element: Element) -> Inline:
-        if element.name in _AROUND and not self._is_code(element):
-            return Inline.UNSEEN if self.is_unseen(element.name, element.attributes) else Inline.AROUND
-        return Inline.GAP if element.name in _GAPS else Inline.ALONE
+    def inline(self, name: str, attributes: Mapping[str, str]) -> Inline:
+        if name in _AROUND and not self._is_code(attributes):
+            unseen = name == "text:span" and attributes.get("text:style-name", "") in self._unseen
+            return Inline.UNSEEN if unseen else Inline.AROUND
+        return Inline.GAP if name in _GAPS else Inline.ALONE
 
 
 _ROLES = {"text:h": "heading", "svg:title": "picture", "svg:desc": "picture", "dc:title": "title"}

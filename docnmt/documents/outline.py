@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Set
+from enum import Enum
 from xml.parsers import expat
 
 from docnmt.base.errors import DocnmtError
@@ -26,20 +27,33 @@ class Names(dict[str, str]):
         return short
 
 
+class Inline(Enum):
+    """What an element inside a paragraph is to its text."""
+
+    AROUND = "around"  # it holds text: bold, a link
+    UNSEEN = "unseen"  # it holds text and has no visible effect
+    ALONE = "alone"  # it stays as it is, with everything in it
+    GAP = "gap"  # the same, and it separates words like a space
+
+
+def all_alone(name: str, attributes: Mapping[str, str]) -> Inline:
+    return Inline.ALONE
+
+
 class Outline:
     """How often each element occurs under each path. A translation must not change that, with exceptions by kind."""
 
     def __init__(
         self,
         namespaces: Mapping[str, str],
-        inline: Callable[[str], bool] = lambda name: False,
-        free: Callable[[str, Mapping[str, str]], bool] = lambda name, attributes: False,
+        inline: Callable[[str, Mapping[str, str]], Inline] = all_alone,
         added: Set[str] = frozenset(),
     ):
-        """`namespaces` gives the prefixes for names. `inline` elements may move, also into each other and out again.
-        `free` ones may come and go, but not their content; `added` ones may come and go with it."""
+        """`namespaces` gives the prefixes for names. Of `inline` elements those around text may move, also into
+        each other and out again; unseen ones may come and go, but not their content; `added` ones may come and go with
+        it."""
         self.namespaces, self._names = namespaces, Names(namespaces)
-        self._inline, self._free, self._added = inline, free, added
+        self._inline, self._added = inline, added
         # Each path is a number, by its parent's and a name: as strings, the paths of a hostile file would fill memory.
         self._paths: dict[tuple[int, str], int] = {}
 
@@ -69,12 +83,13 @@ class Outline:
             name, parent = self._names[raw], around[-1]
             if skipped or name in self._added:
                 skipped += 1
-            elif self._free(name, {self._names[key]: value for key, value in attributes.items()}):
-                around.append(parent)
-            else:
+                return
+            kind = self._inline(name, {self._names[key]: value for key, value in attributes.items()})
+            path = parent
+            if kind is not Inline.UNSEEN:
                 path = self._paths.setdefault((parent, name), len(self._paths) + 1)
                 found[path] += 1
-                around.append(parent if self._inline(name) else path)
+            around.append(parent if kind is Inline.AROUND else path)
 
         def end(raw: str) -> None:
             nonlocal skipped

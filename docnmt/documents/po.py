@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from gettext import c2py
 from itertools import islice
+from typing import NamedTuple
 
 from docnmt.base.errors import DocnmtError
 from docnmt.documents.messages import message
@@ -17,9 +18,12 @@ from docnmt.text.scripts import CJK, CJK_PUNCTUATION, columns
 
 # ---- entries: where each string is, what it says, how to write it ----
 
+_STRING = r'"(?:[^"\\\n]|\\.)*+"'
+_STRINGS = re.compile(_STRING)
 _TOKEN = re.compile(
-    r"\s+|(?P<comment>\#[^\n]*)|(?P<keyword>[a-z_]+)(?:[ \t]*\[[ \t]*(?P<form>[0-9]{1,4})[ \t]*\])?"
-    r'|(?P<string>"(?:[^"\\\n]|\\.)*+")'
+    rf"\s+|(?P<comment>\#[^\n]*)|(?P<string>{_STRING})"
+    r"|(?P<key>(?P<keyword>[a-z_]+)(?:[ \t]*\[[ \t]*(?P<form>[0-9]{1,4})[ \t]*\])?+)"
+    rf"(?:\s*+(?P<strings>{_STRING}(?:\s*+{_STRING})*+))?+"
 )
 _ESCAPE = re.compile(r"\\([0-7]{1,3}|x[0-9a-fA-F]{1,2}|.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
@@ -43,8 +47,7 @@ _NUMBERS = 1001
 _FEW = 5
 
 
-@dataclass(frozen=True, slots=True)
-class PoString:
+class PoString(NamedTuple):
     """A string of a catalogue, in as many pieces as it was wrapped into."""
 
     start: int
@@ -94,51 +97,45 @@ class _Reader:
         """Obsolete entries, which are comments, are not among them."""
         entry = PoEntry(0, 0)
         at = 1 if self.text.startswith("\ufeff") else 0
-        key: re.Match[str] | None = None  # the keyword whose strings are being read
-        first = last = -1  # where these begin and end
+        empty: re.Match[str] | None = None  # a keyword without strings, if the last token was one
         while at < len(self.text):
             token = _TOKEN.match(self.text, at)
             if token is None:
                 raise self.error(at, f"this is not a keyword, string or comment: {self.text[at : at + 20]!r}")
             at = token.end()
             if token["string"]:
-                if key is None:
-                    raise self.error(token.start(), "this string has no keyword before it")
-                first, last = first if first >= 0 else token.start(), at
+                raise self.error(token.start(), "this string has no keyword before it")
+            if token[0].isspace():
                 continue
-            if not (token["comment"] or token["keyword"]):
-                continue
-            if key:
-                self._add(entry, key, first, last)
-            key, first = None, -1
+            if empty:
+                break
             if entry.forms and token["keyword"] != "msgstr":
                 yield self._checked(entry)
                 entry = PoEntry(0, 0)
             if token["keyword"]:
                 if token["keyword"] not in _KEYWORDS:
-                    raise self.error(token.start(), f"unknown keyword {token[0][:20]!r}")
-                key = token
+                    raise self.error(token.start(), f"unknown keyword {token['key'][:20]!r}")
+                if token["strings"]:
+                    self._add(entry, token)
+                else:
+                    empty = token
             elif entry.line:
                 raise self.error(token.start(), "there is a comment inside an entry")
             else:
                 _comment(entry, token)
-        if key:
-            self._add(entry, key, first, last)
+        if empty:
+            raise self.error(empty.start(), f"{empty['key']} has no string")
         if entry.line:
             yield self._checked(entry)
 
-    def _add(self, entry: PoEntry, key: re.Match[str], first: int, last: int) -> None:
-        """The strings after a keyword, from `first` to `last`."""
+    def _add(self, entry: PoEntry, key: re.Match[str]) -> None:
         name = key["keyword"]
-        if first < 0:
-            raise self.error(key.start(), f"{key[0]} has no string")
         if name == "domain":
             return
         text = ""  # appended to, since a list of tiny strings takes many times their size
-        for string in _TOKEN.finditer(self.text, first, last):
-            if string["string"]:
-                text += _unescaped(string[0][1:-1])
-        read = PoString(first, last, text)
+        for string in _STRINGS.finditer(self.text, *key.span("strings")):
+            text += _unescaped(string[0][1:-1])
+        read = PoString(*key.span("strings"), text)
         if not entry.line:
             entry.line, entry.start = self.line(key.start()), key.start()
         if name == "msgstr":
@@ -150,7 +147,7 @@ class _Reader:
             twice = getattr(entry, attribute) is not None
             setattr(entry, attribute, read)
         if twice:
-            raise self.error(key.start(), f"{key[0]} occurs twice in one entry")
+            raise self.error(key.start(), f"{key['key']} occurs twice in one entry")
 
     def _checked(self, entry: PoEntry) -> PoEntry:
         if entry.msgid is None or not entry.forms:

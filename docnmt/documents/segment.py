@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import PurePath
 from pkgutil import resolve_name
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from docnmt.base.errors import DocnmtError
 
@@ -42,29 +42,6 @@ class Segment:
         return (self.text, self.marks) == (other.text, other.marks)
 
 
-class Paired(Protocol):
-    """A mark, or a piece of a file that becomes one."""
-
-    @property
-    def pair(self) -> int | str: ...
-
-    @property
-    def closing(self) -> bool: ...
-
-
-def partners(marks: Sequence[Paired]) -> dict[int, int]:
-    """For each mark that is one of a pair, the index of the other one."""
-    found: dict[int, int] = {}
-    opened: dict[int | str, int] = {}
-    for number, mark in enumerate(marks):
-        if mark.pair and not mark.closing:
-            opened[mark.pair] = number
-        elif mark.pair in opened:
-            first = opened.pop(mark.pair)
-            found[first], found[number] = number, first
-    return found
-
-
 class FileText(Protocol):
     """A file that was read: its segments, and the way back."""
 
@@ -81,8 +58,7 @@ class FileText(Protocol):
 Span = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """What to write in place of `start` to `end`: new text, and spans of the old file to copy; or a function that
     makes the new text from the splice, which it can ask for what has changed inside."""
 
@@ -123,8 +99,7 @@ class Splice:
 Parts = Sequence[str | Span] | Callable[[Splice], str]
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Where segments stand in a file: usually one, several where they can only be written together."""
 
     start: int

@@ -6,16 +6,16 @@ import re
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import accumulate, chain, pairwise
+from typing import NamedTuple
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.lines import decoded
-from docnmt.documents.inline import paired, with_marks
-from docnmt.documents.messages import plain
+from docnmt.documents.messages import plain, tag_pairs, with_marks
 from docnmt.documents.segment import MAX_IN_PARAGRAPH, Change, Mark, Place, Segment, SplicedFile
-from docnmt.text.scripts import columns, width
+from docnmt.text.scripts import LETTER, columns, width
 from docnmt.text.sentences import split
 
 # ---- cues: when each is shown, what is said in it, and by whom ----
@@ -38,12 +38,10 @@ _TAIL = re.compile(rf"\s+|{_CODE}|[♪♫♬]+")
 _NEXT_SPEAKER = re.compile(r"(?<=[.!?…»\"”])[ \t]+(?=[-‐–—][ \t]?(?P<word>\w))")
 _INSIDE = re.compile(rf"(?P<code>{_CODE}|[♪♫♬]+ *)|(?P<space>\s+)|(?P<entity>&(?:#?\w{{1,31}});)")
 _STYLE = re.compile(r"</?[ibu]>", re.IGNORECASE)
-_LETTER = re.compile(r"[^\W\d_]")
 _NO_ENTITIES: Mapping[int, str] = {}  # shared by all cues without any, to save memory
 
 
-@dataclass(frozen=True, slots=True)
-class Cue:
+class Cue(NamedTuple):
     line: int  # of its timing
     start: float  # in seconds
     end: float
@@ -51,8 +49,7 @@ class Cue:
     text_end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Utterance:
+class Utterance(NamedTuple):
     """What one speaker says in one cue, without what is around it: tags, dashes, music signs."""
 
     cue: int
@@ -67,7 +64,7 @@ class Utterance:
 
     @property
     def has_letters(self) -> bool:
-        return _LETTER.search(self.text) is not None
+        return LETTER.search(self.text) is not None
 
 
 class Cues(Sequence[Cue]):
@@ -77,7 +74,7 @@ class Cues(Sequence[Cue]):
         self._numbers = array("d")  # which hold the whole numbers up to 2 ** 53, too
 
     def append(self, cue: Cue) -> None:
-        self._numbers.extend((cue.line, cue.start, cue.end, cue.text_start, cue.text_end))
+        self._numbers.extend(cue)
 
     def __getitem__(self, at: int) -> Cue:  # type: ignore[override]  # no slices
         at = range(len(self))[at]
@@ -186,25 +183,20 @@ def _utterance(text: str, cue: int, begin: int, end: int) -> Utterance:
 def _core(text: str, start: int, end: int) -> tuple[int, int]:
     """Where the text of an utterance begins and ends; tags that end in its middle are part of it."""
     tokens = list(re.compile(_CODE).finditer(text, start, end))
-    marks = paired(Mark(token.start(), token[0]) for token in tokens)
     lead = _LEAD.match(text, start, end)
     first = lead.end() if lead else start
     tail = reached = -1  # of the tokens in a row that were seen last
     for token in _TAIL.finditer(text, first, end):
         tail, reached = tail if token.start() == reached else token.start(), token.end()
     last = tail if reached == end else end
-    pairs: dict[int, list[int]] = {}
-    for mark in marks:
-        if mark.pair:
-            pairs.setdefault(mark.pair, []).append(mark.at)
-    ends = {token.start(): token.end() for token in tokens}
+    pairs = [(tokens[a].start(), *tokens[b].span()) for a, b in tag_pairs(token[0] for token in tokens)]
     # From the outermost pair on: one that begins before the text and ends in it becomes part of it.
-    for opening, closing in sorted(pairs.values()):
+    for opening, closing, _ in sorted(pairs):
         if opening < first <= closing < last:
             first = opening
-    for opening, closing in sorted(pairs.values(), key=lambda pair: pair[1]):
+    for opening, closing, closed in sorted(pairs, key=lambda pair: pair[1]):
         if first <= opening < last <= closing:
-            last = ends[closing]
+            last = closed
     return min(first, last), last
 
 
@@ -220,8 +212,7 @@ _WEB_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _TIMESTAMP = re.compile(r"<[\d:.]+>\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(NamedTuple):
     """Utterances of consecutive cues that make up whole sentences."""
 
     parts: tuple[Utterance, ...]

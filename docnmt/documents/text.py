@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 from docnmt.base.errors import DocnmtError
 from docnmt.base.lines import decoded
 from docnmt.documents.segment import MAX_IN_PARAGRAPH, Place, Segment, SplicedFile
-from docnmt.text.scripts import columns, unspaced
+from docnmt.text.scripts import LETTER, columns, unspaced
 
 _LINE = re.compile(r"([^\r\n]*)(\r\n|\n|\r|\Z)")
 _PREFIX = re.compile(r"[\s>]*(?:[-*+•–—·#]+\s+)?")  # indentation, quote marks of mail, the bullet of an item
 _ITEM = re.compile(r"[\s>]*(?:[-*+•–—·#]+|\(?\w{1,3}[.)])\s")
 _ENDS = re.compile(r"""[.!?:;…。！？][\s"'”’»)\]」』]*$""")  # with the space before » in French
-_LETTER = re.compile(r"[^\W\d_]")
 _NARROWEST, _WIDEST = 40, 120  # columns of wrapped text; beyond that lines just happen to be long
 _PIECE = re.compile(r"\S+|\s+")
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
+class _Line(NamedTuple):
     start: int
     end: int  # without what ends the line
     prefix: str
@@ -80,7 +78,7 @@ def _place(lines: Sequence[_Line], text: str, width: int) -> Iterator[Place]:
         first, prefix = columns(lines[0].prefix), lines[1].prefix
         return [f"{lines[0].ending}{prefix}".join(wrap(new.text, width - first, width - columns(prefix)))]
 
-    if _LETTER.search(text):
+    if LETTER.search(text):
         yield Place.of(lines[0].start, lines[-1].end, Segment(text), wrapped)
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from docnmt.base.errors import DocnmtError
-from docnmt.documents.inline import Passage, Piece, has_letters, trim
-from docnmt.documents.outline import Outline
+from docnmt.documents.inline import Passage, Piece, has_letters, trim, written
+from docnmt.documents.outline import Inline, Outline
 from docnmt.documents.segment import Change, FileText, Place, Segment, Span
-from docnmt.documents.xml import Element, Inline, XmlText, escape, pieces_of, written, xml_file
+from docnmt.documents.xml import Element, XmlText, escape, pieces_of, xml_file
 from docnmt.text.scripts import primary
 
 # All versions under one prefix: their elements have different names where they differ. Old files have no namespace.
@@ -87,7 +87,7 @@ class _Units:
         def changes(new: Segment) -> Iterator[Change]:
             """Made even if the translation equals the source."""
             if not known:
-                text = written((*pieces[:first], *passage.pieces(new), *pieces[last:]))
+                text = written((*pieces[:first], *passage.pieces(new), *pieces[last:]), escape)
                 yield from self._filled(source, target, segment, text)
 
         if has_letters(passage.segment.text):
@@ -160,10 +160,9 @@ def check_language(name: str, told: str, wanted: str, which: str) -> None:
         raise DocnmtError(f"{name}: {problem}\n  Use a model for these languages, or correct them in the file.")
 
 
-def _inline(element: Element) -> Inline:
-    attributes = element.attributes
+def _inline(name: str, attributes: Mapping[str, str]) -> Inline:
     protected = attributes.get("mtype") == "protected" or attributes.get("translate") == "no"
-    if element.name in _AROUND and not protected:
+    if name in _AROUND and not protected:
         return Inline.AROUND
     kinds = (attributes.get("ctype"), attributes.get("subType"))
     return Inline.GAP if _LINE_BREAKS.intersection(kinds) else Inline.ALONE

@@ -6,13 +6,12 @@ import codecs
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
-from enum import Enum
 from io import StringIO
 from xml.parsers import expat
 
 from docnmt.base.errors import DocnmtError
-from docnmt.documents.inline import Passage, Piece, has_letters, trim
-from docnmt.documents.outline import Names, Outline
+from docnmt.documents.inline import Passage, Piece, has_letters, trim, written
+from docnmt.documents.outline import Inline, Names, Outline, all_alone
 from docnmt.documents.segment import MAX_IN_PARAGRAPH, MAX_NAMES, Change, Place, Room, Segment, Span, SplicedFile
 
 MAX_DEPTH = 250  # of nested elements; the deepest tables in real documents have a few dozen levels
@@ -265,25 +264,17 @@ def escape(text: str, in_quotes: bool = False) -> str:
     return _FORBIDDEN.sub("\ufffd", text).translate(_SPELLED_IN_QUOTES if in_quotes else _SPELLED)
 
 
-class Inline(Enum):
-    """What an element inside a paragraph is to its text."""
-
-    AROUND = "around"  # it holds text: bold, a link
-    UNSEEN = "unseen"  # it holds text and has no visible effect
-    ALONE = "alone"  # it stays as it is, with everything in it
-    GAP = "gap"  # the same, and it separates words like a space
-
-
 def pieces_of(
     element: Element,
-    inline: Callable[[Element], Inline] = lambda _: Inline.ALONE,
+    inline: Callable[[str, Mapping[str, str]], Inline] = all_alone,
     link: Callable[[Element], str] = lambda _: "",
 ) -> Iterator[Piece]:
-    """The content of an element. `link` names those that are the two ends of a loose pair, as for Piece.tied."""
+    """The content of an element; `inline` as for its Outline. `link` names those that are the two ends of a loose
+    pair, as for Piece.tied."""
     for child in element.children:
         if isinstance(child, Text):
             yield Piece(child.start, child.end, child.text, wide=True)
-        elif (kind := inline(child)) is Inline.UNSEEN:
+        elif (kind := inline(child.name, child.attributes)) is Inline.UNSEEN:
             # A pair of empty texts: what contains one of them contains both.
             yield Piece(child.start, child.inner, "").tied(f"unseen {child.start}")
             yield from pieces_of(child, inline, link)
@@ -300,17 +291,9 @@ def text_places(pieces: Iterable[Piece], role: str = "") -> Iterator[Place]:
     """The content of an element, or a part of it, as one place; none if it has no words."""
     pieces = list(pieces)
     first, last = trim(pieces)
-    passage = Passage(pieces[first:last], collapse=True).in_role(role)
+    passage = Passage(pieces[first:last], collapse=True, role=role)
     if has_letters(passage.segment.text):
-        yield passage.place(lambda new: written(passage.pieces(new)))
-
-
-def written(pieces: Iterable[str | Piece]) -> list[str | Span]:
-    parts: list[str | Span] = []
-    for piece in pieces:
-        text = piece if isinstance(piece, str) else piece.text or piece.code
-        parts.append(escape(text) if text or isinstance(piece, str) else (piece.start, piece.end))
-    return parts
+        yield passage.place(lambda new: written(passage.pieces(new), escape))
 
 
 def attribute_places(xml: XmlText, element: Element, *names: str, role: str = "") -> Iterator[Place]:

@@ -48,6 +48,7 @@ _SCRIPTS = {
     "hy": "\u0530-\u058f",
     "km": "\u1780-\u17ff",
 }
+LETTER = re.compile(r"[^\W\d_]")  # of any script
 _LATIN = re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 

@@ -11,10 +11,10 @@ import re
 import tomllib
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
-from docnmt.text.scripts import EAST_ASIAN, primary
+from docnmt.text.scripts import EAST_ASIAN, LETTER, primary
 
 LONGEST = 1000  # characters of a sentence; a longer one is cut where it does the least harm
 
@@ -36,7 +36,6 @@ _WORD = re.compile(r"""[^\s"'“‘„‚«‹»(\[{¿¡「『（【《〈’/]+
 _INITIALS = re.compile(r"(?:[^\W\d_]{1,2}\.-?)*+[^\W\d_]\Z")  # "J", "J.-C", "U.S", "z.B"
 _FIRST = re.compile(r"[^\W_]+")
 _ROMAN = re.compile(r"[IVXLC]+\b")
-_LETTER = re.compile(r"[^\W\d_]")
 _QUOTES = {"“": "”", "「": "」", "『": "』", "《": "》"}
 _QUOTE = re.compile("[“「『《”」』》]")
 _LONGEST_QUOTE = 200
@@ -44,8 +43,7 @@ _LONGEST_QUOTE = 200
 _CUTS = tuple(map(re.compile, (r"[;:,—–.!?)]\s+(?=\S)", "[，、；：—…]+", r"(?<!\s)\s+(?=\S)")))
 
 
-@dataclass(frozen=True)
-class Words:
+class Words(NamedTuple):
     """Words that tell whether a full stop ends a sentence; abbreviations.toml explains each list."""
 
     always: frozenset[str]
@@ -103,7 +101,7 @@ def _boundaries(text: str, language: str) -> list[int]:
         end = found.end()
         if not found["line"]:
             if letter < start:
-                first = _LETTER.search(text, start)
+                first = LETTER.search(text, start)
                 letter = first.start() if first else len(text)
             if letter > found.start():  # "1.", "...": nothing yet
                 continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from types import ModuleType
 
@@ -12,11 +12,10 @@ import pytest
 import docnmt.decoding.excerpts
 from docnmt.decoding.files import translate_bytes
 from docnmt.documents import KINDS, read_document
-from docnmt.documents.outline import Outline
+from docnmt.documents.outline import Inline, Outline
 from docnmt.documents.segment import FileText, Place
 from docnmt.documents.xml import (
     Element,
-    Inline,
     XmlText,
     attribute_places,
     pieces_of,
@@ -34,21 +33,22 @@ _INLINE = {"r:loud": Inline.AROUND, "r:br": Inline.GAP}
 
 def read(data: bytes, name: str, languages: tuple[str, str]) -> FileText:
     xml = XmlText(data, name)
-    outline = Outline(_NAMESPACES, inline=lambda name: name == "r:loud")
+    outline = Outline(_NAMESPACES, _inline)
     return xml_file(xml, frozenset(("r:step",)), partial(_places, xml), outline)
 
 
-def _places(xml: XmlText, step: Element) -> Iterator[Place]:
-    def inline(element: Element) -> Inline:
-        return _INLINE.get(element.name, Inline.ALONE)
+def _inline(name: str, attributes: Mapping[str, str]) -> Inline:
+    return _INLINE.get(name, Inline.ALONE)
 
+
+def _places(xml: XmlText, step: Element) -> Iterator[Place]:
     def link(element: Element) -> str:
         key = element.attributes.get("id")
         return {"r:from": f"time {key}", "r:to": f"/time {key}"}.get(element.name, "")
 
     for element in step.walk():
         if element.name in ("r:step", "r:note"):  # a note stands in a step, and is read after it
-            yield from text_places(pieces_of(element, inline, link))
+            yield from text_places(pieces_of(element, _inline, link))
         elif element.name == "r:picture":
             yield from attribute_places(xml, element, "alt")
 
