@@ -44,8 +44,7 @@ _NO_BREAK_HYPHEN = "\u2011"
 _BOUND = re.compile("(Range)?(Start|End)$")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Run:
+class Run(NamedTuple):
     """Text with one look. Word cuts a paragraph into runs at every change of look, and in many other places."""
 
     element: Element
@@ -80,20 +79,20 @@ class _Part:
         self.xml, self._code, self._headings, self._role = xml, code, headings, role
 
     def places(self, outermost: Element) -> Iterator[Place]:
-        known: dict[Segment, list[_Runs]] = {}
+        known: dict[Segment, list[Place]] = {}
         for element in outermost.walk():
             if element.name == "wp:docPr":
                 yield from attribute_places(self.xml, element, "title", "descr", role="picture")
-            elif element.name == "w:p" and (runs := self._runs(element)):
-                segment = runs.passage.segment
+            elif element.name == "w:p" and (place := self._place(element)):
+                [segment] = place.segments
                 if segment in known and any(around.name == "mc:Fallback" for around in element.ancestors):
-                    known[segment].append(runs)  # the same text again, for programs that cannot show the first
+                    known[segment].append(place)  # the same text again, for programs that cannot show the first
                 else:
-                    known[segment] = [runs]
-                    yield Place(runs.start, (segment,), partial(_changes, known[segment]))
+                    known[segment] = [place]
+                    yield Place(place.start, place.segments, partial(_changes, known[segment]))
 
-    def _runs(self, paragraph: Element) -> _Runs | None:
-        """None if there are no words."""
+    def _place(self, paragraph: Element) -> Place | None:
+        """The runs of a paragraph from the first to the last with text; None if there are no words."""
         properties = paragraph.find("w:pPr")
         if _has_style(properties, "w:pStyle", self._code):
             return None
@@ -110,7 +109,7 @@ class _Part:
             return None
         begin, end = pieces[first].parts[0], pieces[last - 1].parts[-1]
         start, stop = (begin.run.element if begin.run else begin).start, (end.run.element if end.run else end).end
-        return _Runs(start, stop, passage, base, self.xml)
+        return Place.of(start, stop, passage.segment, lambda new: list(self._written(passage.pieces(new), base)))
 
     def _pieces(self, around: Element) -> Iterator[RunPiece]:
         for child in around.children:
@@ -126,6 +125,24 @@ class _Part:
                 yield RunPiece(content.outer, child.end, pair=child.start, closing=True)
             elif child.name not in _NOISE and child.name not in ("w:smartTagPr", "w:customXmlPr"):
                 yield RunPiece(child.start, child.end).tied(_link(child))
+
+    def _written(self, pieces: Iterable[str | Piece], base: Run) -> Iterator[str | Span]:
+        """The runs of a translation; `base` is one with the look of most of the text."""
+        prefix = self.xml.tag_name(base.element).removesuffix("r")
+        end = f"</{prefix}r>"
+        looks: dict[int | str, Run] = {}
+        for piece in pieces:
+            if isinstance(piece, str):
+                run = next(reversed(looks.values()), base)
+                yield from _in(run, [_spelled(piece, prefix)], end)
+            elif piece.pair in looks:
+                del looks[piece.pair]
+            elif isinstance(piece, RunPiece) and piece.look:
+                looks[piece.pair] = piece.look
+            elif isinstance(piece, RunPiece):
+                for around, parts in groupby(piece.parts, key=lambda part: part.run):
+                    spans = [(part.start, part.end) for part in parts]
+                    yield from _in(around, spans, end) if around else spans
 
 
 def _has_style(properties: Element | None, name: str, styles: set[str]) -> bool:
@@ -271,37 +288,9 @@ def _with_looks(pieces: Sequence[RunPiece]) -> tuple[Run | None, list[RunPiece]]
     return runs.get(base), result
 
 
-class _Runs(NamedTuple):
-    """The runs of a paragraph from the first to the last with text."""
-
-    start: int
-    end: int
-    passage: Passage
-    base: Run
-    xml: XmlText
-
-    def parts(self, translation: Segment) -> Iterator[str | Span]:
-        prefix = self.xml.tag_name(self.base.element).removesuffix("r")
-        end = f"</{prefix}r>"
-        looks: dict[int | str, Run] = {}
-        for piece in self.passage.pieces(translation):
-            if isinstance(piece, str):
-                run = next(reversed(looks.values()), self.base)
-                yield from _in(run, [_spelled(piece, prefix)], end)
-            elif piece.pair in looks:
-                del looks[piece.pair]
-            elif isinstance(piece, RunPiece) and piece.look:
-                looks[piece.pair] = piece.look
-            elif isinstance(piece, RunPiece):
-                for around, parts in groupby(piece.parts, key=lambda part: part.run):
-                    spans = [(part.start, part.end) for part in parts]
-                    yield from _in(around, spans, end) if around else spans
-
-
-def _changes(twins: Sequence[_Runs], translation: Segment) -> Iterator[Change]:
-    for runs in twins:
-        if not translation.reads_as(runs.passage.segment):
-            yield Change(runs.start, runs.end, list(runs.parts(translation)))
+def _changes(twins: Sequence[Place], translation: Segment) -> Iterator[Change]:
+    for place in twins:
+        yield from place.changes(translation)
 
 
 def _in(run: Run, content: Sequence[str | Span], end: str) -> Iterator[str | Span]:

@@ -34,7 +34,9 @@ _READ_ATTRIBUTES = ("title", "alt", "placeholder", "aria-label", "aria-descripti
 _ATTRIBUTES = names("translate class lang xml:lang name property content label type value href role epub:type")
 _ATTRIBUTES |= {*_READ_ATTRIBUTES}
 _READ_METAS = names("description og:title og:description twitter:title twitter:description")
-_REFERENCE = re.compile(r"&(?:#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[A-Za-z][A-Za-z0-9]{1,31};?)")
+_NOT_PLAIN = re.compile(
+    rf"{TEMPLATE.pattern}|(?P<reference>&(?:#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[A-Za-z][A-Za-z0-9]{{1,31}};?))"
+)
 _HARD_SPACE = re.compile(r"&(?:nbsp|#160|#[xX][aA]0);")
 _ROLES = dict.fromkeys(("h1", "h2", "h3", "h4", "h5", "h6"), "heading") | {"td": "cell", "th": "cell", "title": "title"}
 _NOTE = re.compile(r"\W*\d{0,4}\W*")
@@ -112,11 +114,11 @@ class Reader:
                     yield from self._read_tag(token, read, number + 1 if partners[number] else 0)
                 else:
                     following = ends[number]
-                    end = found.skip_to(token, following - number - 1).end
+                    last = found.skip_to(token, following - number - 1)
                     if alone:
-                        yield from self._leave_alone(token, end, read)
+                        yield from self._leave_alone(token, last.end, read)
                     else:
-                        self._pieces.append(Piece(token.start, end, wide=True))
+                        self._pieces.append(Piece(token.start, last.end, wide=True))
             elif token.name in BLOCKS:
                 yield from self._end_line()
                 self._role = "" if token.name in _ROLES or token.name == "table" else self._role
@@ -138,21 +140,16 @@ class Reader:
             self._pieces.append(Piece(token.start, token.end, content))
             return
         end = token.start
-        for template in TEMPLATE.finditer(self._text, token.start, token.end):
-            self._read_words(end, template.start())
-            self._pieces.append(Piece(*template.span(), wide=True))
+        for found in _NOT_PLAIN.finditer(self._text, token.start, token.end):
+            self._pieces += plain(self._text, end, found.start())
+            if found["reference"]:
+                character = html.unescape(found[0])
+                self._pieces.append(Piece(*found.span(), "" if character == "\xad" else character))
+            else:
+                self._pieces.append(Piece(*found.span(), wide=True))
+            end = found.end()
             self._count()
-            end = template.end()
-        self._read_words(end, token.end)
-
-    def _read_words(self, start: int, end: int) -> None:
-        for reference in _REFERENCE.finditer(self._text, start, end):
-            self._pieces += plain(self._text, start, reference.start())
-            character = html.unescape(reference[0])
-            self._pieces.append(Piece(*reference.span(), "" if character == "\xad" else character))
-            start = reference.end()
-            self._count()
-        self._pieces += plain(self._text, start, end)
+        self._pieces += plain(self._text, end, token.end)
 
     def _leave_alone(self, token: Token, end: int, read: dict[str, Attribute]) -> Iterator[Place]:
         """An element that is not translated, though attributes of its tag may be."""

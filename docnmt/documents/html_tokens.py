@@ -298,7 +298,8 @@ def match(tokens: Iterable[Token], name: str, xml: bool) -> tuple[array[int], ar
         if token.kind == "open":
             if not xml:
                 _end_implied(elements, tag, number)
-            if (xml and token.empty) or tag in VOID or (token.empty and _is_foreign(elements, tag)):
+            empty = token.empty and (xml or tag in _FOREIGN or elements.depth(*_FOREIGN) >= 0)
+            if empty or tag in VOID:
                 ends[number] = number + 1
             else:
                 elements.add(tag, number)
@@ -311,10 +312,6 @@ def match(tokens: Iterable[Token], name: str, xml: bool) -> tuple[array[int], ar
                 partners[opening], partners[number] = number, opening + 1
     elements.end_all(len(ends))
     return ends, partners
-
-
-def _is_foreign(elements: _Open, name: str) -> bool:
-    return name in _FOREIGN or elements.depth(*_FOREIGN) >= 0
 
 
 def _end_implied(elements: _Open, name: str, number: int) -> None:

@@ -49,18 +49,18 @@ _TAG = (
     r"|</[A-Za-z][A-Za-z0-9-]*+\s*+>)"
 )
 INLINE_TAG = re.compile(_TAG)
-# How a block of HTML begins, and what ends it; None: an empty line.
-_HTML: tuple[tuple[re.Pattern[str], re.Pattern[str] | None], ...] = (
-    (
-        re.compile(r"<(?:script|pre|style|textarea)(?:\s|>|$)", re.I),
-        re.compile("</(?:script|pre|style|textarea)>", re.I),
-    ),
-    (re.compile("<!--"), re.compile("-->")),
-    (re.compile(r"<\?"), re.compile(r"\?>")),
-    (re.compile("<![A-Za-z]"), re.compile(">")),
-    (re.compile(r"<!\[CDATA\["), re.compile(r"\]\]>")),
-    (re.compile(rf"</?(?:{_HTML_NAMES})(?:\s|/?>|$)", re.I), None),
-)
+# How a block of HTML begins, and what ends it; empty: an empty line.
+_HTML = [
+    (re.compile(start), re.compile(end) if end else None)
+    for start, end in (
+        (r"(?i:<(?:script|pre|style|textarea)(?:\s|>|$))", "(?i:</(?:script|pre|style|textarea)>)"),
+        ("<!--", "-->"),
+        (r"<\?", r"\?>"),
+        ("<![A-Za-z]", ">"),
+        (r"<!\[CDATA\[", r"\]\]>"),
+        (rf"(?i:</?(?:{_HTML_NAMES})(?:\s|/?>|$))", ""),
+    )
+]
 _LONE_TAG = re.compile(rf"{_TAG}[ \t]*$")
 
 

@@ -131,11 +131,8 @@ class Line:
     def _text(self, start: int, end: int) -> None:
         self._items += plain(self._content, start, end)
 
-    def _mark(
-        self, start: int, end: int, pair: int = 0, closing: bool = False, wide: bool = False, breaks: bool = False
-    ) -> Piece:
-        code = one_line(self._content, start, end)
-        return Piece(start, end, code=code, pair=pair, closing=closing, wide=wide, breaks=breaks)
+    def _mark(self, start: int, end: int, pair: int = 0, wide: bool = False, breaks: bool = False) -> Piece:
+        return Piece(start, end, code=one_line(self._content, start, end), pair=pair, wide=wide, breaks=breaks)
 
     def _code(self, start: int, end: int) -> int:
         same = self._ticks[end - start]

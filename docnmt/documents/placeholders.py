@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
 
-from docnmt.documents.segment import Mark, Segment, Span
+from docnmt.documents.segment import Change, Mark, Segment, Span, Splice
 from docnmt.text.scripts import in_spaced_word
 
 # A quick test that rules out nearly all sentences.
@@ -76,12 +76,7 @@ def in_order(text: str, source: str) -> str:
 
 
 def _replaced(text: str, spans: Sequence[Span], codes: Iterable[str]) -> str:
-    parts: list[str] = []
-    end = 0
-    for (start, stop), code in zip(spans, codes, strict=False):
-        parts += text[end:start], code
-        end = stop
-    return "".join([*parts, text[end:]])
+    return Splice(text, [Change(*span, (code,)) for span, code in zip(spans, codes, strict=False)]).whole()
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,8 +28,7 @@ LARGEST = 256 << 20  # bytes
 BLOCK = 256  # sentences translated at a time: the most that is lost when a long file is interrupted
 
 
-@dataclass(frozen=True, slots=True)
-class Sentence:
+class Sentence(NamedTuple):
     text: str
     marks: tuple[Mark, ...] = ()
     gap: str = ""  # the space before it, in its segment
