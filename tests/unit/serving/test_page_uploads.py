@@ -46,11 +46,11 @@ def sentences(found: dict) -> list[dict]:
 
 
 def on_page(translator, data: bytes, name: str, say=None) -> list[str | None]:
-    """What stands on the page: the translations, nothing beside what is not to be translated."""
+    """What stands on the page: the translations, which it strips, nothing beside what is not to be translated."""
     texts: list[str | None] = []
     for document in read_upload(translator, data, name)["documents"]:
         given = [sentence["text"] for sentence in document["sentences"]]
-        said = translator.translate(given) if say is None else map(say, given)
+        said = [text.strip() for text in translator.translate(given)] if say is None else map(say, given)
         texts += [t if s["translate"] else None for s, t in zip(document["sentences"], said, strict=True)]
     return texts
 
