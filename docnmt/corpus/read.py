@@ -195,6 +195,8 @@ def _format_of(files: CorpusFiles, sides: Sequence[InputFile]) -> str:
     _check_format(name, FORMATS, str(files))
     if not name:
         name = _one_file_format(sides[0]) if files.path else _two_file_format(sides)
+    if name == RELEASE:  # two folders have been read by now
+        raise DocnmtError(f"{files}: the format {name} needs two folders\n  Give source and target as folders.")
     if (name in _ONE_FILE) != bool(files.path):
         needed = "path (one file with both sides)" if name in _ONE_FILE else "source and target (one file per side)"
         raise DocnmtError(f"{files}: the format {name} needs {needed}\n  Give {needed}, or another format.")

@@ -231,3 +231,11 @@ def test_a_dry_run_reads_every_layout_as_it_is_downloaded(tmp_path, make, format
     recipe = Recipe(data=DataConfig(documents=(make(tmp_path),)))
     row = data_table(recipe).rows[0]
     assert row[0] == "documents" and row[2] == format and row[3].startswith(sample)
+
+
+def test_two_files_are_no_release(tmp_path):
+    write(tmp_path / "a.sgm", sgml("a", CHINESE))
+    write(tmp_path / "b.sgm", sgml("a", ENGLISH))
+    files = CorpusFiles(source=str(tmp_path / "a.sgm"), target=str(tmp_path / "b.sgm"), format="ldc")
+    with pytest.raises(DocnmtError, match="ldc needs two folders"):
+        list(read_corpus(files))
