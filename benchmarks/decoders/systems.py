@@ -202,8 +202,8 @@ def _make(system: System, folder: Path) -> Translate:
 class Transformers:
     def __init__(self, folder: Path):
         import transformers
+        from decoders.transformers_model import as_marian
 
-        from docnmt.interop.huggingface import as_marian
         from docnmt.model_folder import load_model
 
         transformers.logging.set_verbosity_error()

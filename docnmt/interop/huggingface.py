@@ -22,7 +22,7 @@ from torch import Tensor
 from docnmt.base.errors import DocnmtError
 from docnmt.base.files import write_json
 from docnmt.config import DecodingConfig, ModelConfig
-from docnmt.data.subwords import END, PAD, PADDING, UNKNOWN, Subwords
+from docnmt.data.subwords import END, PADDING, UNKNOWN, Subwords
 from docnmt.interop.found import (
     HUGGING_FACE,
     LONGEST,
@@ -39,8 +39,7 @@ from docnmt.interop.found import (
     refuse,
     to_theirs,
 )
-from docnmt.model.transformer import DocumentTransformer
-from docnmt.model_folder import LoadedModel, weights_of
+from docnmt.model_folder import LoadedModel
 
 _SAFE, _TORCH = "model.safetensors", "pytorch_model.bin"
 _SIDES = ("encoder", "decoder")
@@ -183,7 +182,7 @@ def write_huggingface_folder(
     end, pad = pieces[1].index(END), pieces[1].index(PADDING)
     marks = {"bos_token_id": 0, "eos_token_id": end, "forced_eos_token_id": end}
     marks |= {"pad_token_id": pad, "decoder_start_token_id": pad}
-    write_json(folder / "config.json", _config(model, len(pieces[0]), len(pieces[1]), marks))
+    write_json(folder / "config.json", config_of(model, len(pieces[0]), len(pieces[1]), marks))
     decoding = {"num_beams": loaded.card.decoding.beam, "length_penalty": loaded.card.decoding.length_penalty}
     write_json(folder / "generation_config.json", {**marks, "bad_words_ids": [[pad]], "max_length": 512, **decoding})
     tokenizer: dict[str, Any] = {"tokenizer_class": "MarianTokenizer", "unk_token": UNKNOWN, "eos_token": END}
@@ -197,7 +196,7 @@ def write_huggingface_folder(
     (folder / "target.spm").write_bytes(loaded.target.model)
 
 
-def _config(model: ModelConfig, source_words: int, target_words: int, marks: Mapping[str, Any]) -> dict[str, Any]:
+def config_of(model: ModelConfig, source_words: int, target_words: int, marks: Mapping[str, Any]) -> dict[str, Any]:
     layers = {"encoder_layers": model.encoder_layers, "decoder_layers": model.decoder_layers}
     sizes = {"ffn_dim": model.filter_width, "attention_heads": model.heads}
     return {
@@ -220,22 +219,6 @@ def _config(model: ModelConfig, source_words: int, target_words: int, marks: Map
         **marks,
         "torch_dtype": "float32",
     }
-
-
-def as_marian(model: DocumentTransformer, *, begin: int, end: int, pad: int = PAD) -> Any:
-    """A MarianMTModel of transformers with the same weights, in eval mode; the marks are ids of both vocabularies."""
-    try:
-        from transformers import MarianConfig, MarianMTModel
-    except ImportError:
-        hint = f"Install it: {sys.executable} -m pip install transformers"
-        raise DocnmtError(f"transformers is needed to make a Marian model\n  {hint}") from None
-    words = len(model.source_embedding.weight), len(model.softmax.weight)
-    marks = {"bos_token_id": begin, "eos_token_id": end, "forced_eos_token_id": None}
-    marks |= {"pad_token_id": pad, "decoder_start_token_id": begin}
-    marian = MarianMTModel(MarianConfig(**_config(model.model_config, *words, marks)))
-    marian.load_state_dict(to_theirs(HUGGING_FACE, model.model_config, weights_of(model)), strict=False)
-    marian.tie_weights()
-    return marian.eval()
 
 
 # ---- A model by its name on the Hugging Face hub ----

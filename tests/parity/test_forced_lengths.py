@@ -11,13 +11,13 @@ import torch
 
 from benchmarks.decoders.ctranslate2_writer import export
 from benchmarks.decoders.material import random_shortlist
+from benchmarks.decoders.transformers_model import as_marian
 from docnmt.config import ContextConfig, DecodingConfig
 from docnmt.data.packing import pack
 from docnmt.data.subwords import PAD, UNK
 from docnmt.decoding.beam import beam_search
 from docnmt.engine import Engine, EngineState
 from docnmt.engine.shortlist import Shortlist
-from docnmt.interop.huggingface import as_marian
 from docnmt.model.transformer import DocumentTransformer
 from docnmt.model_folder import ModelCard, save_model, weights_of
 from tests.builders import BOS, EOS, make_model, random_sentences, subwords

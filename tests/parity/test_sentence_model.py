@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch import nn
 
+from benchmarks.decoders.transformers_model import as_marian
 from docnmt.config import ContextConfig
 from docnmt.data.packing import make_batch, pack
 from docnmt.decoding.beam import beam_search
-from docnmt.interop.huggingface import as_marian
 from docnmt.model.layers import sinusoids
 from docnmt.model.transformer import DocumentTransformer
 from tests.builders import (
