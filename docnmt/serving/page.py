@@ -21,11 +21,12 @@ from docnmt.decoding.excerpts import Excerpt
 from docnmt.documents.translate import Translated
 from docnmt.serving.api import Answer, while_connected
 from docnmt.serving.explain import aligned, explained
-from docnmt.serving.pool import Pool, TimedOut, WorkerDied
-from docnmt.serving.queue import Mode, Overloaded
+from docnmt.serving.pool import Pool
+from docnmt.serving.queue import Busy, Mode, Overloaded
 from docnmt.serving.requests import (
     Parameters,
     bad,
+    checked,
     flag_of,
     glossary_of,
     json_object,
@@ -142,7 +143,7 @@ class Page:
                     texts = list(dict.fromkeys(each.text.strip() for each in found))
                     unmet = {"unmet": found[0].unmet} if found[0].unmet else {}
                     yield json.dumps({"document": document, "sentence": place, "texts": texts, **unmet}) + "\n"
-        except (DocnmtError, OutOfMemory, Overloaded, TimedOut, WorkerDied) as error:
+        except (DocnmtError, OutOfMemory, Busy) as error:
             yield _last_line(in_sentences(str(error)))  # the status has been sent already
         except Exception:
             yield _last_line(FAILED)
@@ -152,7 +153,8 @@ class Page:
 
     async def explanation(self, request: Request) -> Response:
         asked = await read_parameters(request)
-        source, target, position = list_of(asked, "source"), list_of(asked, "target"), asked.get("position")
+        source, target = (list_of(asked.get(name), name) for name in ("source", "target"))
+        position = asked.get("position")
         if len(source) != len(target):
             raise bad("source and target have different numbers of sentences")
         if type(position) is not int or not 0 <= position < len(source) or not source[position]:
@@ -220,24 +222,23 @@ def write_tmx(_: Any, body: bytes, languages: dict[str, tuple[str, str]]) -> byt
         raise bad("pairs is not a list")
     rows = []
     for pair in pairs:
-        row = list_of({"pair": pair}, "pair")
+        row = list_of(pair, "pair")
         if len(row) != 3:
             raise bad("a pair must be three texts: the name of a document, a sentence, its translation")
         rows.append((row[0], row[1], row[2]))
     return tmx(rows, languages[model])
 
 
-def list_of(asked: Parameters, name: str) -> list[str]:
-    given = asked.get(name)
+def list_of(given: object, name: str) -> list[str]:
     if not isinstance(given, list):
         raise bad(f"{name} is not a list")
-    return [text_of({name: each}, name) for each in given]
+    return [checked(each, name) for each in given]
 
 
 def _wanted(asked: Any) -> Excerpt:
     if not isinstance(asked, dict):
         raise bad("a document is not an object")
-    sentences = list_of(asked, "sentences")
+    sentences = list_of(asked.get("sentences"), "sentences")
     places = range(len(sentences))
     wanted = asked.get("wanted", list(places))
     if not isinstance(wanted, list) or not all(type(place) is int and place in places for place in wanted):

@@ -17,7 +17,7 @@ from docnmt.decoding.translator import Options, Translator
 from docnmt.document import NO_CONTEXT
 from docnmt.documents.translate import Translated
 from docnmt.serving.metrics import Metrics
-from docnmt.serving.queue import Call, Job, Mode, Queue
+from docnmt.serving.queue import Busy, Call, Job, Mode, Queue
 from docnmt.serving.worker import FOLDERS, MEMORY, Gone, ModelInfo, Models, OutOfMemory, Worker
 
 T = TypeVar("T")
@@ -27,11 +27,11 @@ GRACE = 1.0  # seconds a process has to finish what nobody waits for any more
 PAUSES = (0, 1, 5, 15)  # seconds before each attempt to restart a process that died
 
 
-class TimedOut(Exception):
+class TimedOut(Busy):
     """It took longer than the time limit."""
 
 
-class WorkerDied(Exception):
+class WorkerDied(Busy):
     """A process died doing this work, and so did another one that did nothing else."""
 
 

@@ -9,6 +9,7 @@ from bisect import insort
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
+from operator import attrgetter
 from typing import Any
 
 from docnmt.decoding.excerpts import Excerpt
@@ -25,8 +26,17 @@ STEP = 0.01
 _numbers = count()
 
 
-class Overloaded(Exception):
+class Busy(Exception):
+    """Not now: it may be asked for again later."""
+
+    status = 503
+    retry_after = 1  # seconds
+
+
+class Overloaded(Busy):
     """The queue is full."""
+
+    status = 429
 
     def __init__(self, retry_after: int):
         super().__init__(f"The server is overloaded. Try again in {retry_after} s.")
@@ -97,7 +107,7 @@ class Queue:
 
     def add(self, jobs: Iterable[Job]) -> None:
         for job in jobs:
-            insort(self._groups.setdefault(job.group, []), job, key=_order)
+            insort(self._groups.setdefault(job.group, []), job, key=attrgetter("order"))
             self.waiting += job.size
         self._arrived.set()
 
@@ -172,7 +182,3 @@ class Queue:
             del self._groups[group]
         self.waiting -= sum(job.size for job in taken)
         return taken
-
-
-def _order(job: Job) -> tuple[float, int]:
-    return job.order

@@ -231,6 +231,11 @@ def text_of(parameters: Parameters, name: str, default: str | None = None) -> st
     value = parameters.get(name, default)
     if value is None and name not in parameters:
         raise bad(f"missing {name} parameter")
+    return checked(value, name)
+
+
+def checked(value: object, name: str) -> str:
+    """A text as it may be; `name` says what it is."""
     if not isinstance(value, str):
         raise bad(f"{name} is not a string")
     try:
@@ -256,7 +261,7 @@ def texts_of(parameters: Parameters, name: str, settings: Settings) -> list[str]
     told = "request" if name == "q" else name  # as LibreTranslate says it
     if len(given) > settings.strings:
         raise bad(f"{told} ({len(given)}) exceeds batch limit ({settings.strings})")
-    texts = [text_of({name: each}, name) for each in given]
+    texts = [checked(each, name) for each in given]
     length = sum(map(len, texts))
     if length > settings.characters:
         raise bad(f"{told} ({length}) exceeds text limit ({settings.characters})")
@@ -273,7 +278,7 @@ def glossary_of(parameters: Parameters) -> Glossary | None:
     if len(terms) > TERMS:
         raise bad(f"glossary has more than {TERMS:,} terms")
     one, other = "a term of the glossary", "a translation in the glossary"
-    return Glossary.of({text_of({one: term}, one): text_of({other: text}, other) for term, text in terms.items()})
+    return Glossary.of({checked(term, one): checked(text, other) for term, text in terms.items()})
 
 
 def upload_of(parameters: Parameters) -> UploadFile:

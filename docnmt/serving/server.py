@@ -30,8 +30,8 @@ from docnmt.base.errors import DocnmtError
 from docnmt.serving import page as pages
 from docnmt.serving.api import API, Answer
 from docnmt.serving.metrics import Metrics
-from docnmt.serving.pool import LONG, Pool, TimedOut, WorkerDied
-from docnmt.serving.queue import Overloaded
+from docnmt.serving.pool import LONG, Pool
+from docnmt.serving.queue import Busy
 from docnmt.serving.requests import Detector, name_of, subwords_of
 from docnmt.serving.uploads import Downloads
 from docnmt.serving.web import FAILED, GONE, BodyLimits, KeysForPages, Middleware, Security, Settings, in_sentences
@@ -88,17 +88,7 @@ class Measured(Middleware):
 
 # ---- Errors as answers ----
 
-ERRORS = (
-    ClientDisconnect,
-    HTTPException,
-    DocnmtError,
-    Overloaded,
-    TimedOut,
-    WorkerDied,
-    OutOfMemory,
-    CallFailed,
-    Exception,
-)
+ERRORS = (ClientDisconnect, HTTPException, DocnmtError, Busy, OutOfMemory, CallFailed, Exception)
 # What Starlette says by itself, and what we say.
 UNTOLD = {
     "Not Found": "There is nothing at this address. /docs lists what there is.",
@@ -115,10 +105,8 @@ async def _told(request: Request, error: Exception) -> Response:
         message = UNTOLD.get(error.detail, error.detail)
     elif isinstance(error, DocnmtError):
         status, message = 400, str(error)
-    elif isinstance(error, Overloaded):
-        status, message, headers = 429, str(error), {"Retry-After": str(error.retry_after)}
-    elif isinstance(error, TimedOut | WorkerDied):
-        status, message, headers = 503, str(error), {"Retry-After": "1"}
+    elif isinstance(error, Busy):
+        status, message, headers = error.status, str(error), {"Retry-After": str(error.retry_after)}
     elif isinstance(error, OutOfMemory):
         status, message = 413, f"This is too large for a model process: {error}. Send less at once."
     return Answer({"error": in_sentences(message)}, status, headers)

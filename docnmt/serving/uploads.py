@@ -28,7 +28,7 @@ from docnmt.decoding.translator import TranslatedDocument, TranslatedSentence, T
 from docnmt.documents.encodings import TextEncoding
 from docnmt.documents.segment import is_document
 from docnmt.documents.translate import Draft, FileSentences, place_marks
-from docnmt.serving.requests import bad, text_of
+from docnmt.serving.requests import bad, checked
 
 FILES = 8  # that may be in memory at a time, being translated or waiting
 MOST = 10_000  # sentences: a longer page helps neither its reader nor the browser
@@ -104,7 +104,7 @@ def read_texts(given: str) -> Texts:
         raise bad("texts is not JSON") from None
     if not isinstance(texts, list):
         raise bad("texts is not a list")
-    return [None if text is None else text_of({"texts": text}, "texts") for text in texts]
+    return [None if text is None else checked(text, "texts") for text in texts]
 
 
 def _upload(translator: Translator, data: bytes, name: str, encoding: str) -> Upload:
