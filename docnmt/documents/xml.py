@@ -78,26 +78,22 @@ class XmlText:
         marked = next((codec for order, codec in _BYTE_ORDER.items() if data.startswith(order)), "")
         declared = _DECLARED.match(data.removeprefix(codecs.BOM_UTF8))
         self.codec = marked or (declared[1].decode() if declared else "utf-8")
-        self.text = self._decoded() if marked or self._is_known() else ""
+        self.text = self._decoded(wide=bool(marked))
         self.root: Element | None = None  # without its content; known once elements were read
 
-    def _is_known(self) -> bool:
-        """Whether the parser reads the encoding: UTF-8 and those of one byte a character. Python has others, some of
+    def _decoded(self, wide: bool) -> str:
+        """The text, which has to become the same bytes again; empty where the parser says what is wrong.
+
+        The parser reads UTF-8, UTF-16 (`wide`) and what has one byte a character. Python knows other encodings, some of
         which take quadratic time."""
         try:
-            return len(bytes(range(256)).decode(self.codec, "replace")) == 256
+            is_read = wide or len(bytes(range(256)).decode(self.codec, "replace")) == 256
+            text = self.data.decode(self.codec, "surrogateescape") if is_read else ""
         except (ValueError, LookupError):
-            return False
-
-    def _decoded(self) -> str:
-        """The text if it can become the same bytes again. What is not valid in it is the parser's business."""
-        try:
-            text = self.data.decode(self.codec, "surrogateescape")
-            if text.encode(self.codec, "surrogateescape") == self.data:
-                return text
-        except ValueError:
-            pass
-        raise self._unsupported()
+            return ""
+        if text and text.encode(self.codec, "surrogateescape") != self.data:
+            raise self._unsupported()
+        return text
 
     def _unsupported(self) -> DocnmtError:
         return DocnmtError(f"{self.name}: encoding {self.codec} is not supported\n  Save it as UTF-8.")
@@ -117,6 +113,7 @@ class XmlText:
                 self.root = builder.root
                 yield from builder.ready
                 builder.ready.clear()
+            builder.end(len(self.data))
         except expat.ExpatError as error:
             raise DocnmtError(
                 f"{self.name}, line {error.lineno}: not well-formed XML ({expat.errors.messages[error.code]})\n"
@@ -124,7 +121,6 @@ class XmlText:
             ) from error
         except (ValueError, LookupError) as error:
             raise self._unsupported() from error
-        builder.end(len(self.text))
         yield from builder.ready
 
     def tag_name(self, element: Element) -> str:
@@ -168,22 +164,17 @@ class _Builder:
         parser.EndCdataSectionHandler = self._end_section
         parser.StartDoctypeDeclHandler = self._doctype
 
-    def _here(self) -> int:
-        """Where the parser is in the text, which counts bytes; what came last ends there."""
-        end = self.parser.CurrentByteIndex
-        self._characters += len(self._xml.data[self._bytes : end].decode(self._xml.codec, "surrogateescape"))
-        self._bytes = end
-        self.end(self._characters)
-        return self._characters
-
-    def end(self, here: int) -> None:
-        """What came last ends here."""
+    def end(self, byte: int) -> int:
+        """What came last ends at this byte; which character of the text that is."""
+        passed = self._xml.data[self._bytes : byte].decode(self._xml.codec, "surrogateescape")
+        self._bytes, self._characters = byte, self._characters + len(passed)
         if self._unended:
             last, place = self._unended
-            setattr(last, place, here)
+            setattr(last, place, self._characters)
             if place == "end" and isinstance(last, Element) and last.name in self._wanted and not self._inside:
                 self.ready.append(last)
             self._unended = None
+        return self._characters
 
     def check_tag(self, read: int) -> None:
         """Called when so many bytes were read: what began before and has not ended is a tag or a comment."""
@@ -192,7 +183,7 @@ class _Builder:
             raise self._refused(problem, "No document needs one that long, so it is not read.")
 
     def _start_tag(self, name: str, attributes: dict[str, str]) -> None:
-        here = self._here()
+        here = self.end(self.parser.CurrentByteIndex)
         if len(self._around) >= MAX_DEPTH:
             problem = f"elements are nested more than {MAX_DEPTH} deep"
             raise self._refused(problem, "No document needs that many levels, so it is not read.")
@@ -210,7 +201,7 @@ class _Builder:
         self._unended = element, "inner"
 
     def _end_tag(self, name: str) -> None:
-        here = self._here()
+        here = self.end(self.parser.CurrentByteIndex)
         element = self._around.pop()
         element.outer = here
         self._inside -= bool(self._inside)
@@ -221,13 +212,13 @@ class _Builder:
         if self._section is not None:
             self._section.write(text or "")
             return
-        here = self._here()
+        here = self.end(self.parser.CurrentByteIndex)
         if self._inside:
             self._add(Text(here, text))
 
     def _start_section(self) -> None:
         """<![CDATA[ ... ]]> is one text: it is replaced with its delimiters."""
-        self._section, self._section_start = StringIO(), self._here()
+        self._section, self._section_start = StringIO(), self.end(self.parser.CurrentByteIndex)
 
     def _end_section(self) -> None:
         if self._section is not None and self._inside:

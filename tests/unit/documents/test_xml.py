@@ -120,6 +120,7 @@ LAUGHS = b'<!DOCTYPE r [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;">]>\n<r>&b;</r>'
             "encoding punycode is not supported",
         ),  # takes long
         (b'<?xml version="1.0" encoding="mac_arabic"?><r/>', "encoding mac_arabic is not supported"),  # not reversible
+        ("<r>\ud800b</r>".encode("utf-16", "surrogatepass"), "encoding utf-16-le is not supported"),  # half a character
         (b"<r>" * (MAX_DEPTH + 1), f"more than {MAX_DEPTH} deep"),
     ],
 )
