@@ -79,11 +79,14 @@ class _Part:
         self.xml, self._code = xml, set(code)
         # Styles that only tell in which session a text was typed: LibreOffice cuts words into pieces with them.
         self._unseen: set[str] = set()
+        self._in_text = False
 
     def places(self, outermost: Element) -> Iterator[Place]:
-        if outermost.name in _STYLE:  # styles come before the text that uses them
-            self._add_style(outermost)
+        if outermost.name in _STYLE:
+            if not self._in_text:  # styles come before all text: one after it would be known only when this is written
+                self._add_style(outermost)
             return
+        self._in_text = True
         for element in _with_text(outermost):
             if not self._is_code(element.attributes):
                 yield from text_places(pieces_of(element, self.inline, _link), _role(element))

@@ -158,6 +158,8 @@ class SplicedFile:
                 changes += place.changes(*islice(left, len(place.segments)))
             else:
                 along.append(place)
+        if next(left, None) is not None:
+            raise ValueError("translations are left: these are not the places that were read")
         if not changes and not always:
             return self._data
         changes += along

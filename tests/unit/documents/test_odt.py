@@ -85,6 +85,18 @@ def test_a_translation_that_would_damage_the_file_is_not_written(monkeypatch: py
             shouted(file)
 
 
+CODE = '<style:style style:name="Q" style:family="paragraph" style:parent-style-name="Preformatted_20_Text"/>'
+
+
+@pytest.mark.parametrize("style", [CODE, SESSION])
+def test_a_style_after_its_text_moves_no_translation(style: str) -> None:
+    body = '<text:p text:style-name="Q">Un <text:span text:style-name="T1">mot</text:span></text:p><text:p>Deux</text:p>'
+    file = opened(body + style + "<text:p>Trois</text:p>")
+    assert texts(file) == ["Un mot", "Deux", "Trois"]
+    shouting = body.replace("Un", "UN").replace("mot", "MOT").replace("Deux", "DEUX")
+    assert body_of(shouted(file)) == f"{shouting}{style}<text:p>TROIS</text:p>"
+
+
 def test_spaces_tabs_and_line_breaks() -> None:
     body = "<text:p>\n  Un  <text:s text:c='2'/>deux<text:tab/>trois<text:line-break/>\n quatre\n </text:p>"
     assert texts(opened(body)) == ["Un deux trois quatre"]
