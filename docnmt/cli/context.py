@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
 from rich.console import Console
 
 from docnmt.base.errors import DocnmtError
-from docnmt.base.files import write_atomically, write_json
+from docnmt.base.files import write_atomically, write_json, write_json_lines
 from docnmt.base.progress import Progress
 from docnmt.base.report import write_page
 from docnmt.cli.options import check_outputs, corpus_files, languages_of, only_gaps, show
@@ -81,9 +80,7 @@ def run_contrast(options: argparse.Namespace) -> None:
     report = ContrastReport(translator, items, options.context, options.shuffled, options.resample, options.seed)
     report.ask(options.translate, Progress())
     if options.items:
-        with write_atomically(options.items) as file:
-            for row in report.item_rows():
-                file.write(json.dumps(row, ensure_ascii=False) + "\n")
+        write_json_lines(options.items, report.item_rows())
     show(options, report.tables(Path(options.file).name), report.as_dict())
 
 

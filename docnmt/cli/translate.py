@@ -202,6 +202,7 @@ def run_score(options: argparse.Namespace) -> None:
     from docnmt.decoding.units import SENTENCE_RULE
     from docnmt.document import NO_CONTEXT
 
+    check_outputs(options.json)
     translator = load(options.model, options.device)
     languages = languages_of(options, translator.card.languages)
     first, second, third = tee(read_corpus(corpus_files(options), languages=languages), 3)

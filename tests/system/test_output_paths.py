@@ -16,6 +16,7 @@ VERBS = {
     "contrast": ("no-model", "none.jsonl"),
     "tables": ("recipe.toml",),
 }
+WITH_JSON = {**VERBS, "score": ("no-model", "none.tsv")}
 
 
 @pytest.fixture(autouse=True)
@@ -26,9 +27,9 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", WITH_JSON)
 def test_a_folder_is_no_file_to_write_to(verb, folder):
-    done = command(verb, *VERBS[verb], "--json", folder)
+    done = command(verb, *WITH_JSON[verb], "--json", folder)
     assert done.code == 2 and f"{folder}: this is a folder, not a file" in done.err
 
 
