@@ -90,7 +90,9 @@ CODE = '<style:style style:name="Q" style:family="paragraph" style:parent-style-
 
 @pytest.mark.parametrize("style", [CODE, SESSION])
 def test_a_style_after_its_text_moves_no_translation(style: str) -> None:
-    body = '<text:p text:style-name="Q">Un <text:span text:style-name="T1">mot</text:span></text:p><text:p>Deux</text:p>'
+    body = (
+        '<text:p text:style-name="Q">Un <text:span text:style-name="T1">mot</text:span></text:p><text:p>Deux</text:p>'
+    )
     file = opened(body + style + "<text:p>Trois</text:p>")
     assert texts(file) == ["Un mot", "Deux", "Trois"]
     shouting = body.replace("Un", "UN").replace("mot", "MOT").replace("Deux", "DEUX")
