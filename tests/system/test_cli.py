@@ -420,10 +420,6 @@ def test_score_contexts_and_two_files(model, tiny):
     fails(command("score", model, "a", "b", "c"), "Give one file or two")
 
 
-def test_results_that_cannot_be_written(model, scored_corpus, tmp_path):
-    fails(command("score", model, scored_corpus, "--json", tmp_path / "nowhere" / "s.json"), str(tmp_path / "nowhere"))
-
-
 # ---- corpus ----
 
 
