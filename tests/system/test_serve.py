@@ -143,6 +143,7 @@ def test_it_says_what_it_serves_and_only_to_this_machine(live):
     assert "document: French to English, sees 2 sentences before" in said
     assert "sentence: French to English, single sentences" in said
     assert live.url.startswith("http://127.0.0.1:")
+    live.translate("Le chat dort.")
     assert "docnmt_batch_sentences_count" in live.get("/metrics")
 
 
