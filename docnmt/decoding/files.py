@@ -131,11 +131,13 @@ def _placed_text(path: str) -> Iterator[Placed]:
     with InputFile(path) as file:
         blank, documents = 0, 0
         for filled, lines in groupby(file.numbered_lines(MAX_CHARACTERS), lambda line: bool(line[1].strip())):
+            if not filled:
+                blank = sum(1 for _ in lines)  # counted, not kept: they may be millions
+                continue
             numbers, texts = zip(*lines, strict=True)
-            if filled:
-                documents += 1
-                yield Placed(Document(f"{file.stem}:{documents}", texts), blank, numbers[0])
-            blank = 0 if filled else len(texts)
+            documents += 1
+            yield Placed(Document(f"{file.stem}:{documents}", texts), blank, numbers[0])
+            blank = 0
         if blank:
             yield Placed(Document(f"{file.stem}:{documents}", ()), blank)
 
